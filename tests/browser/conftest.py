@@ -316,7 +316,7 @@ FORM = {
     "question": "How do you come to work?",
     "items": "By bicycle\nBy bus\nOn foot",
     "users": "8",
-    "absent": "0.5",
+    "minimum": "50%",
     "epsilon": "40",
     "delta": "1e-6",
     "hours": "72",

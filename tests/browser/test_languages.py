@@ -151,7 +151,6 @@ def codes() -> set[str]:
     text = "".join(each.read_text(encoding="utf-8") for each in REFUSING)
     return set(re.findall(r'\.with_code\(\s*"(\w+)"', text)) | {
         "not_inside",
-        "not_share",
         "notRunning",
     }
 

@@ -267,7 +267,12 @@ def test_the_receipt_proves_what_the_server_signed(trial, visitor) -> None:
 def test_forgetting_leaves_nothing(trial, visitor) -> None:
     (link, *_), context = trial.create(), visitor()
     page = answer(context, link, "Aldmoor")
-    page.get_by_role("button", name="Remove this survey from this device").click()
+    remove = page.get_by_role("button", name="Remove this survey from this device")
+    remove.click()
+    page.get_by_role("dialog").get_by_role("button", name="No, keep it").click()
+    expect(page.get_by_role("button", name="Save receipt")).to_be_visible()
+    remove.click()
+    page.get_by_role("dialog").get_by_role("button", name="Yes, remove it").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Your invitation")
     page.reload()
     expect(page.get_by_role("button", name="Open")).to_be_visible()

@@ -16,7 +16,7 @@ ITEMS = {"a": 14, "b": 10}
 # With epsilon 20 the noise is almost certainly 0.
 SMALL = replace(
     SERVERS_SURVEY,
-    requirements=SurveyRequirements(tuple(ITEMS), 24, 20.0, dropout=0.3),
+    requirements=SurveyRequirements(tuple(ITEMS), 24, 20.0, minimum=16),
     answers=ITEMS,
     leaving=6,
     crowds=2,

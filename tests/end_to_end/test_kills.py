@@ -285,7 +285,10 @@ async def run_to_the_end(
         )
         if has_everybody_visited and status["state"] in survey.params.topology.phases:
             # May be repeated, because the phase is named: it cannot end another one.
-            await to_s1.post(f"{survey.path}/close", json=phase)
+            closed = await to_s1.post(f"{survey.path}/close", json=phase)
+            # Too many have left for good: the owner ends the survey.
+            if closed.status_code == 409 and closed.json().get("code") == "too_few_answers":
+                await to_s1.post(f"{survey.path}/abort", json={"reason": "too few are left"})
         await asyncio.sleep(0.1)
 
 

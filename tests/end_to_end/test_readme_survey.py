@@ -68,7 +68,7 @@ def test_a_survey_as_in_the_readme(
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        assert "1 of 300 invited; at least 285 are needed" in done.stdout
+        assert "1 of 300 invited; at least 75 are needed" in done.stdout
         assert "TRIAL: both servers run on this machine" in (tmp_path / "serve.log").read_text()
     finally:
         serving.stop()

@@ -51,7 +51,7 @@ NOT_SENT = 3  # exit code while the response is saved here and has not reached t
 @click.option(
     "--receipt", is_flag=True, help="Print the server's signed receipt of your response, as JSON."
 )
-@click.option("--yes", is_flag=True, help="Send the answer without asking for confirmation.")
+@click.option("--yes", is_flag=True, help="Send or withdraw the answer without asking.")
 @JSON
 def answer(
     invitation: str,
@@ -107,6 +107,8 @@ def _take_part(
     from faircount.client.participation_status import Stage
 
     if withdraw:
+        if not yes:
+            _confirm_withdrawal(as_json)
         return participation.withdraw()
     # Without --again a device that has not answered yet asks for an answer. One that has answered
     # only visits: it sends the same bytes again, or does what the current phase needs.
@@ -121,6 +123,12 @@ def _take_part(
     if as_json:
         return participation.stay()
     return participation.stay(on_visit=_make_reporter())
+
+
+def _confirm_withdrawal(as_json: bool) -> None:
+    if as_json:
+        raise ParameterError("--json asks no questions: give --yes")
+    click.confirm("Withdraw your answer for good? You cannot answer again", abort=True)
 
 
 def _make_reporter() -> "Callable[[ParticipationStatus], None]":

@@ -6,10 +6,10 @@ from typing import Any
 
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.dashboard.error_payload import error_payload
-from faircount.owner.advice import SurveyRequirements, advise
+from faircount.owner.advice import SurveyRequirements, advise, parse_minimum
 from faircount.owner.invitation_texts import ENGLISH, printed_words
 from faircount.owner.invitations import numbered_people
-from faircount.owner.survey import SurveyDescription
+from faircount.owner.survey import GRACE, SurveyDescription
 from faircount.planning.question import WEAK, WEAK_DELTA
 
 Form = dict[str, Any]
@@ -30,12 +30,12 @@ def wishes_of(form: Form) -> SurveyRequirements:
     items = tuple(dict.fromkeys(_lines(form, "items")))
     if len(items) < 2:
         raise ParameterError("write at least two answers, one per line").with_code("too_few_items")
-    # An empty field means the planner's usual dropout allowance.
-    absent = _share(form, "absent") if _text(form, "absent") else None
-    delta = _share(form, "delta", least=SMALLEST_DELTA)
-    return SurveyRequirements(
-        items, _users(form), _positive(form, "epsilon"), delta, dropout=absent
-    )
+    users = _users(form)
+    # An empty field means the minimum that fits the mechanism.
+    written = _text(form, "minimum")
+    minimum = parse_minimum(written, users) if written else None
+    epsilon = _positive(form, "epsilon")
+    return SurveyRequirements(items, users, epsilon, _delta(form), minimum=minimum)
 
 
 def people_of(form: Form) -> list[str]:
@@ -62,7 +62,8 @@ def _users(form: Form) -> int:
 def facts_of(form: Form) -> SurveyDescription:
     """What a participant reads before answering."""
     texts = {name: _text(form, name) for name in TEXTS}
-    return SurveyDescription(seconds=_integer(form, "hours") * 3600, **texts)
+    seconds = _integer(form, "hours") * 3600
+    return SurveyDescription(seconds=seconds, grace=GRACE, **texts)
 
 
 def budget_of(form: Form, wishes: SurveyRequirements) -> tuple[float, float]:
@@ -97,7 +98,10 @@ def advice(form: Form) -> dict[str, Any]:
         "mechanism": found.mechanism.name,
         "proven": found.proven,
         "invited": wishes.users,
-        "needed": found.minimum,
+        "minimum": found.minimum,
+        "responses": found.responses,
+        "half_width_95_at_minimum": found.half_width_95_at_minimum,
+        "users_make_noise": not found.mechanism.servers_add_noise,
         "condition": condition,
         "worthwhile": found.is_informative,
         "half_width_95": found.half_width_95,
@@ -131,14 +135,11 @@ def _positive(form: Form, name: str) -> float:
     return value
 
 
-def _share(form: Form, name: str, least: float = 0.0) -> float:
-    value = _number(form, name)
-    if not least <= value < 1:
-        if least:
-            message = f"{name} must be above 0 and below 1"
-            raise ParameterError(message).with_code("not_inside", field=name)
-        message = f"{name} must be at least 0 and below 1"
-        raise ParameterError(message).with_code("not_share", field=name)
+def _delta(form: Form) -> float:
+    value = _number(form, "delta")
+    if not SMALLEST_DELTA <= value < 1:
+        message = "delta must be above 0 and below 1"
+        raise ParameterError(message).with_code("not_inside", field="delta")
     return value
 
 

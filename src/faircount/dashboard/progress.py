@@ -47,6 +47,9 @@ def predict_too_few(status: dict[str, Any], now: datetime | None = None) -> dict
     """Expected and minimum number of responses, if the pace is too slow to reach the minimum."""
     if status["state"] != Phase.SUBMITTING or not (status["opened_at"] and status["closes_at"]):
         return None
+    # It did not reach the minimum in time, which the page says instead of a prediction.
+    if status["held_since"] is not None:
+        return None
     users = status["users"]
     minimum = status["minimum"]
     if users >= minimum:

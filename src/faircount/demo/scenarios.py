@@ -53,7 +53,7 @@ CITIES = {
 
 # Two servers, one visit and proven reports, as a survey is planned by default; 15% leave.
 SERVERS_SURVEY = Scenario(
-    SurveyRequirements(tuple(CITIES), 300, 1.0, 1e-6, dropout=0.2),
+    SurveyRequirements(tuple(CITIES), 300, 1.0, 1e-6, minimum=240),
     "Which city do you live in?",
     CITIES,
     leaving=45,
@@ -68,7 +68,7 @@ VOTES = {"Yes": 25, "No": 20, "Not sure": 15}
 # Algorithm 2 of the paper: 60 people hold each other's shares, and visit three times.
 PEERS_SURVEY = Scenario(
     SurveyRequirements(
-        tuple(VOTES), 60, 2.0, 1e-3, mechanism="dpds", topology=EXPLICIT, dropout=0.1, floor=14
+        tuple(VOTES), 60, 2.0, 1e-3, mechanism="dpds", topology=EXPLICIT, minimum=54, floor=14
     ),
     "Shall we move?",
     VOTES,

@@ -86,6 +86,9 @@ class FieldMechanism(FrequencyMechanism):
     share and nothing else.
     """
 
+    servers_add_noise: ClassVar[bool] = False
+    """Whether the noise comes from the servers, so that it does not depend on who responds."""
+
     parameter_docs: ClassVar[dict[str, str]] = {
         "spare_bits": "extra bits of the field, so that a randomly corrupted sum is noticed"
     }

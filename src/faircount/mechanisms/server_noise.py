@@ -45,6 +45,7 @@ def _is_server(adversary: Adversary) -> bool:
 class ServerNoise(VerifiedMechanism):
     """Common base of both mechanisms: who protects from whom, and the view of an audit."""
 
+    servers_add_noise: ClassVar[bool] = True
     parameter_docs: ClassVar[dict[str, str]] = {
         "insiders": "colluding participants; the guarantee does not depend on their number",
         "dropouts": "users who may be missing; the guarantee does not depend on their number",

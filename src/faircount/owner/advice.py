@@ -5,24 +5,63 @@ topology, so every option is costed again as it runs there, and the one with the
 wins. Unlike the rows of a table, participants' devices may be malicious. In the topology `servers`,
 where a report can be proven to be one vote, only mechanisms with such proofs are considered, unless
 the owner asks for another one by name.
+
+The minimum number of responses depends on the mechanism (`default_minimum`). Mechanisms are
+compared at the same number of responses: the minimum that the owner gives, or else a survey in
+which a few do not respond. The error at the minimum is stated besides.
 """
 
+import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from faircount.accounting.conditions import Condition
 from faircount.core.domain import Domain
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation.validity import ASSUMPTIONS
-from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.registry import shared_mechanisms
-from faircount.mechanisms.secret_shared import as_field_mechanism
-from faircount.planning.dropout import usual_dropout
+from faircount.mechanisms.secret_shared import FieldMechanism, as_field_mechanism
+from faircount.planning.dropout import DropoutCost, dropout_cost, usual_dropout
 from faircount.planning.option import Option, percent
 from faircount.planning.plan import Plan, plan
+from faircount.planning.question import Question
 from faircount.protocol import SERVERS, Topology
-from faircount.protocol.survey.parameters import minimum_after_dropouts
+from faircount.protocol.survey.parameters import default_minimum, minimum_after_dropouts
 
 AUTO = "auto"
+FEWEST = 2
+"""A result over one person would be that person's answer with noise."""
+
+_NUMBER = re.compile("[0-9]{1,10}")
+_RATE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
+
+
+def parse_minimum(text: str, users: int) -> int:
+    """The minimum number of responses that an owner writes: a number, or a rate such as 40%."""
+    given = text.strip()
+    rate = _RATE.fullmatch(given)
+    if rate is not None:
+        # Rounded up: at least this rate responds. As a fraction, 30% of 10 is 3 and not 4.
+        minimum = math.ceil(Fraction(rate[1]) * users / 100)
+    elif _NUMBER.fullmatch(given):
+        minimum = int(given)
+    else:
+        message = f"the minimum number of responses is a number or a rate such as 40%, not {text!r}"
+        raise ParameterError(message).with_code("minimum_form")
+    return check_minimum(minimum, users)
+
+
+def check_minimum(minimum: int, users: int) -> int:
+    """The minimum number of responses; refused if so many people cannot respond."""
+    if not FEWEST <= minimum <= users:
+        message = (
+            f"the minimum number of responses must be {FEWEST} to {users:,}, the number of people "
+            f"invited, not {minimum:,}"
+        )
+        raise ParameterError(message).with_code("minimum_range", fewest=FEWEST, invited=users)
+    return minimum
 
 
 @dataclass(frozen=True)
@@ -34,8 +73,7 @@ class SurveyRequirements:
     epsilon, delta: the largest privacy loss
     mechanism: the name of a mechanism, or "auto" for the best one
     topology: how shares travel
-    dropout: share of the invited who may stay away without ending the survey; by default the usual
-        dropout allowance
+    minimum: the minimum number of responses; by default one that fits the mechanism
     floor: how many people choose each item for sure
     colluding: share of the participants who may collude with a server
     """
@@ -46,9 +84,13 @@ class SurveyRequirements:
     delta: float = 1e-6
     mechanism: str = AUTO
     topology: Topology = SERVERS
-    dropout: float | None = None
+    minimum: int | None = None
     floor: int = 0
     colluding: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.minimum is not None:
+            check_minimum(self.minimum, self.users)
 
     @property
     def needs_proofs(self) -> bool:
@@ -57,7 +99,9 @@ class SurveyRequirements:
 
     def plan(self) -> Plan:
         """All mechanisms, for the participants who are expected to respond."""
-        dropout = usual_dropout(self.users) if self.dropout is None else self.dropout
+        dropout = usual_dropout(self.users)
+        if self.minimum is not None:
+            dropout = (self.users - self.minimum) / self.users
         return plan(
             self.users,
             len(self.items),
@@ -72,13 +116,22 @@ class SurveyRequirements:
 
 @dataclass(frozen=True)
 class Advice:
-    """The mechanism to run and what to expect of it."""
+    """The mechanism to run and what to expect of it.
+
+    responses: the number of responses for which the errors are stated
+    standard_error, half_width_95: the errors of an average item with so many responses
+    half_width_95_at_minimum: the 95% error with the minimum number of responses
+    allowance_cost: what it costs that some may be missing, where users make the noise
+    """
 
     requirements: SurveyRequirements
-    mechanism: FrequencyMechanism
+    mechanism: FieldMechanism
+    responses: int
     standard_error: float
     half_width_95: float
+    half_width_95_at_minimum: float
     condition: Condition | None
+    allowance_cost: DropoutCost | None
 
     @property
     def minimum(self) -> int:
@@ -111,11 +164,30 @@ class Advice:
         if self.proven:
             proofs = "Every report is proven to be one vote"
         return (
-            f"At least {self.minimum:,} of the {requirements.users:,} invited people must answer. "
-            f"With 95% certainty every frequency is then accurate to {self.error_text} of those "
-            f"who answer. The answers are private {condition}. {proofs}. Mechanism: "
-            f"{self.mechanism.name}, topology: {requirements.topology}."
+            f"The minimum number of responses is {self.minimum:,} of {requirements.users:,} "
+            f"invited people: with fewer there is no result. {self._accuracy} The answers are "
+            f"private {condition}. {proofs}. Mechanism: {self.mechanism.name}, topology: "
+            f"{requirements.topology}."
         )
+
+    @property
+    def _accuracy(self) -> str:
+        """The errors at both ends, and what the allowance for missing responses costs."""
+        text = (
+            f"With 95% certainty every frequency is accurate to {self.error_text} of those who "
+            f"answer if {self.responses:,} do"
+        )
+        if self.minimum < self.responses:
+            text += f", and to {percent(self.half_width_95_at_minimum, '±')} if {self.minimum:,} do"
+        text += "."
+        cost = self.allowance_cost
+        if cost is not None and cost.half_width_95_without is not None:
+            text += (
+                f" Participants make the noise, so a lower minimum costs accuracy: if all "
+                f"{cost.users:,} had to answer, the error would be "
+                f"{percent(cost.half_width_95_without, '±')}."
+            )
+        return text
 
     @property
     def error_text(self) -> str:
@@ -127,9 +199,10 @@ def advise(requirements: SurveyRequirements) -> Advice:
     """The mechanism with the smallest error, or the required one; refused if none is possible."""
     possible: list[Advice] = []
     reasons: list[str] = []
-    for option in _candidates(requirements):
+    planned = requirements.plan()
+    for option in _candidates(requirements, planned.options):
         try:
-            possible.append(_cost_in_topology(requirements, option))
+            possible.append(_cost_in_topology(requirements, option, planned.question))
         except (ParameterError, RefusedError) as refusal:
             reasons.append(f"{option.name}: {refusal}")
     if possible:
@@ -143,9 +216,8 @@ def advise(requirements: SurveyRequirements) -> Advice:
     raise RefusedError(message).with_code("no_mechanism")
 
 
-def _candidates(requirements: SurveyRequirements) -> list[Option]:
+def _candidates(requirements: SurveyRequirements, options: Sequence[Option]) -> list[Option]:
     """The planner's options that may run in the survey."""
-    options = requirements.plan().options
     if requirements.mechanism == AUTO:
         kinds = shared_mechanisms()
         candidates = [option for option in options if option.name in kinds]
@@ -161,7 +233,9 @@ def _candidates(requirements: SurveyRequirements) -> list[Option]:
     return chosen
 
 
-def _cost_in_topology(requirements: SurveyRequirements, option: Option) -> Advice:
+def _cost_in_topology(
+    requirements: SurveyRequirements, option: Option, question: Question
+) -> Advice:
     """An option as it runs in the topology; an error says why it cannot."""
     # The planner has found no parameters for it, and says why.
     if option.mechanism is None:
@@ -169,7 +243,31 @@ def _cost_in_topology(requirements: SurveyRequirements, option: Option) -> Advic
     # The planner knows the number of items only; the survey needs their labels.
     labelled = replace(as_field_mechanism(option.mechanism), items=Domain(requirements.items))
     running = requirements.topology.adapt_mechanism(labelled.for_survey())
-    # The error if only the minimum number of people respond: it can only be smaller.
-    error, half_width = running.expected_errors(minimum_after_dropouts(running))
-    condition = running.condition(running.participants)
-    return Advice(requirements, labelled, error, half_width, condition)
+    responses = minimum_after_dropouts(running)
+    error, half_width = running.expected_errors(responses)
+    fewest = _with_default_minimum(requirements, running)
+    _, half_width_at_minimum = fewest.expected_errors(minimum_after_dropouts(fewest))
+    return Advice(
+        requirements,
+        _with_default_minimum(requirements, labelled),
+        responses,
+        error,
+        half_width,
+        half_width_at_minimum,
+        running.condition(running.participants),
+        None if running.servers_add_noise else dropout_cost(option, question),
+    )
+
+
+def _with_default_minimum(
+    requirements: SurveyRequirements, mechanism: FieldMechanism
+) -> FieldMechanism:
+    """The mechanism with the minimum that suits it, if the owner has not given one.
+
+    The planner gives all mechanisms the allowance of those in which users make the noise.
+    """
+    if requirements.minimum is not None or not mechanism.servers_add_noise:
+        return mechanism
+    # Every mechanism with noise of the servers has this field.
+    dropouts = mechanism.n - default_minimum(mechanism)
+    return replace(mechanism, dropouts=dropouts)  # type: ignore[call-arg]

@@ -21,7 +21,7 @@ from faircount.core.files import read_file, write_durably
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result
 from faircount.estimation.trend import Trend, trend_of
-from faircount.owner.advice import AUTO, Advice, SurveyRequirements, advise
+from faircount.owner.advice import AUTO, Advice, SurveyRequirements, advise, parse_minimum
 from faircount.owner.exports import export_result
 from faircount.owner.folder import (
     COMMAND_RETRY,
@@ -54,11 +54,17 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_POLLS = 1.0
 TEXTS = ("owner", "purpose", "contact", "s1_operator", "s2_operator", "population")
 """What participants read besides the question, and the population whose budget is charged."""
+DAY = 86400
+GRACE = 30 * DAY
+"""Seconds for which a survey with too few answers is held open, unless the owner says otherwise."""
 
 
 @dataclass(frozen=True)
 class SurveyDescription:
-    """What participants read before they answer, and how long every phase is open, in seconds."""
+    """What participants read before they answer, and how long every phase is open, in seconds.
+
+    grace: how much longer a phase is held open if there are too few answers at its deadline
+    """
 
     question: str
     owner: str = ""
@@ -67,7 +73,8 @@ class SurveyDescription:
     s1_operator: str = ""
     s2_operator: str = ""
     population: str = ""
-    seconds: int = 3 * 86400
+    seconds: int = 3 * DAY
+    grace: int = GRACE
 
 
 def survey(folder: str | os.PathLike[str]) -> "Survey":
@@ -134,6 +141,8 @@ class Survey:
         address_column: str | None = None,
         users: int | None = None,
         open_for: str = "3d",
+        grace: str = "30d",
+        minimum: int | str | None = None,
         budget: tuple[float, float] | None = None,
         topology: str = "servers",
         address: str | None = None,
@@ -142,7 +151,6 @@ class Survey:
         epsilon: float = 1.0,
         delta: float = 1e-6,
         mechanism: str = AUTO,
-        dropout: float | None = None,
         floor: int = 0,
         colluding: float = 0.0,
         **texts: str,
@@ -159,12 +167,15 @@ class Survey:
         address_column: column of the file that tells people apart
         users: largest number of people to invite; by default those of `people`
         open_for: time for each visit, such as 12h or 3d
+        grace: how much longer it is held open if there are too few answers at its closing time
+        minimum: minimum number of responses, or a response rate such as "40%"; by default one
+            that fits the mechanism
         budget: epsilon and delta of the population in all its surveys; by default this survey's
         address: address of the coordinator in invitations, if a proxy gives it another one
         language: of invitations and mails, en or de
         anyway: create it even if the error exceeds the average frequency
         epsilon, delta: privacy loss of the survey
-        mechanism, topology, dropout, floor, colluding: how it is run
+        mechanism, topology, floor, colluding: how it is run
         texts: owner, purpose, contact, s1_operator, s2_operator, population
         """
         unknown = sorted(set(texts) - set(TEXTS))
@@ -183,7 +194,7 @@ class Survey:
             delta,
             mechanism,
             topology_named(topology),
-            dropout,
+            None if minimum is None else parse_minimum(str(minimum), users),
             floor,
             colluding,
         )
@@ -197,7 +208,9 @@ class Survey:
             budget or (epsilon, delta),
             printed_words(language).language,
         )
-        description = SurveyDescription(question, seconds=seconds, **texts)
+        description = SurveyDescription(
+            question, seconds=seconds, grace=parse_duration("--grace", grace), **texts
+        )
         made, advice = create(
             Path(folder), requirements, description, owner, people=listed, anyway=anyway
         )
@@ -503,6 +516,7 @@ def make_parameters(
         delta=requirements.delta,
         minimum=advice.minimum,
         phases=(description.seconds,) * len(requirements.topology.phases),
+        grace=description.grace,
         # Without a name, a survey is a population of its own and shares no budget.
         population=description.population or f"survey {survey.hex()}",
         question=description.question,

@@ -41,11 +41,15 @@ Table(
     _number("head_version"),
     _text("state"),
     _number("attempt"),
-    # Participants who have sent their first message, and people the owner has invited.
+    # Participants who have sent their first message, those of them who have withdrawn, and people
+    # the owner has invited.
     _number("users"),
+    _number("withdrawn"),
     _number("people"),
     _number("opened_at", null=True),
     _number("due_at", null=True),
+    # Since when the current phase is held open, because too few had taken part at its deadline.
+    _number("held_since", null=True),
     _number("since"),
     _number("extended"),
     PrimaryKeyConstraint("id"),

@@ -58,6 +58,9 @@ S = TypeVar("S", bound=Coordinator | Aggregator)
 USERS = "first_messages"
 """The coordinator's table with a row for everybody who has enrolled or responded."""
 
+WITHDRAWN = "withdrawn"
+"""The coordinator's table with a row for everybody who has withdrawn."""
+
 PEOPLE = "mac_keys"
 """The aggregator's table with a row for everybody who is invited."""
 
@@ -89,11 +92,18 @@ class SurveyRow:
     state: str
     attempt: int
     users: int
+    withdrawn: int
     people: int
     opened_at: int | None
     due_at: int | None
+    held_since: int | None
     since: int
     extended: int
+
+    @property
+    def responses(self) -> int:
+        """How many have enrolled or responded, without those who have withdrawn since."""
+        return self.users - self.withdrawn
 
     @classmethod
     def of(cls, record: Record) -> "SurveyRow":
@@ -249,7 +259,8 @@ class States(Generic[S]):
         await _write_rows(tx, key, row, [encode_row(write) for write in step.rows])
         # The number of participants is a column, so that nobody has to count rows.
         new_users = sum(write.table == USERS and write.is_new for write in step.rows)
-        row = replace(row, users=row.users + new_users)
+        withdrawn = row.withdrawn + _count_withdrawn(step)
+        row = replace(row, users=row.users + new_users, withdrawn=withdrawn)
         # The step that ends the survey also changes the key.
         if step.state.phase in FINAL and row.generation == 0:
             return await self._scrub(tx, row, step)
@@ -310,7 +321,11 @@ class States(Generic[S]):
         self, tx: Transaction, key: RowKey, row: SurveyRow, head: S | None
     ) -> SurveyRow:
         """Write the survey's row and, if it has changed, the state."""
-        change: dict[str, Any] = {"users": row.users, "version": row.version + 1}
+        change: dict[str, Any] = {
+            "users": row.users,
+            "withdrawn": row.withdrawn,
+            "version": row.version + 1,
+        }
         if head is not None:
             # In the same transaction as the survey's row, whose nonce names this ciphertext.
             encrypted = key.encrypt(_head_place(row.id, row.generation), encode_state(head))
@@ -335,6 +350,22 @@ class States(Generic[S]):
         # Generation 1 is committed, so nothing is encrypted under the first key any more.
         if row is not None and row.generation:
             await asyncio.to_thread(self._keys.destroy, state_key_name(row.id, 0))
+
+
+def _count_withdrawn(step: Step[S]) -> int:
+    """How many who had enrolled or responded withdraw in this step.
+
+    Somebody who was only invited may withdraw, too, and was never counted.
+    """
+    new = {write.key for write in step.rows if write.table == WITHDRAWN and write.is_new}
+    # Most steps withdraw nothing.
+    if not new:
+        return 0
+    # A withdrawal deletes the first message, except on a roster, which stays as it was confirmed.
+    known = {write.key for write in step.rows if write.table == USERS and write.value is None}
+    if isinstance(step.state, Coordinator):
+        known.update(entry.user for entry in step.state.roster)
+    return len(new & known)
 
 
 # A ciphertext is bound to its place, so that whoever can write to the database cannot move it.

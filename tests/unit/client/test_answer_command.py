@@ -57,8 +57,22 @@ def test_a_program_answers_with_json(servers: Any) -> None:
     assert (done["stage"], done["over"], done["version"]) == ("sent", False, 1)
     receipt = json.loads(answer(code, "--server", ADDRESS, "--receipt").stdout)
     assert len(receipt["written"]) == 1
-    back = json.loads(answer(code, "--server", ADDRESS, "--withdraw", "--json").stdout)
+    asked = answer(code, "--server", ADDRESS, "--withdraw", "--json")
+    assert asked.exit_code == 2
+    assert "give --yes" in asked.stderr
+    back = json.loads(answer(code, "--server", ADDRESS, "--withdraw", "--yes", "--json").stdout)
     assert (back["stage"], back["over"]) == ("withdrawn", True)
+
+
+def test_nothing_is_withdrawn_before_the_participant_confirms(servers: Any) -> None:
+    link = servers.codes[2].link(ADDRESS)
+    assert answer(link, "--item", "4", "--yes").exit_code == 0
+    sent = len(servers.messages)
+    asked = answer(link, "--withdraw", typed="n\n")
+    assert asked.exit_code == 1
+    assert "Withdraw your answer for good?" in asked.stdout
+    assert len(servers.messages) == sent
+    assert "is withdrawn" in answer(link, "--withdraw", typed="y\n").stdout
 
 
 def test_without_a_server_the_answer_stays_on_the_device(servers: Any) -> None:

@@ -10,14 +10,14 @@ GOOD = {
     "users": "300",
     "epsilon": "1",
     "delta": "1e-6",
-    "absent": "0.2",
+    "minimum": "80%",
     "hours": "72",
 }
 
 
 def test_advice_is_the_planners() -> None:
     found = advice(GOOD)
-    assert (found["worthwhile"], found["invited"], found["needed"], found["items"]) == (
+    assert (found["worthwhile"], found["invited"], found["minimum"], found["items"]) == (
         True,
         300,
         240,
@@ -46,14 +46,34 @@ def test_advice_says_what_is_missing() -> None:
         ("epsilon", "0", "not_above_zero"),
         ("delta", "0", "not_inside"),
         ("delta", "1", "not_inside"),
-        ("absent", "1", "not_share"),
-        ("absent", "-0.1", "not_share"),
     ],
 )
 def test_a_refusal_names_the_field_and_has_a_code(field, value, code) -> None:
     refused = advice({**GOOD, field: value})["refused"]
     assert (refused["code"], refused["values"]) == (code, {"field": field})
     assert refused["message"].startswith(f"{field} must be ")
+
+
+@pytest.mark.parametrize(
+    ("written", "code", "values"),
+    [
+        ("many", "minimum_form", {}),
+        ("-3", "minimum_form", {}),
+        ("1", "minimum_range", {"fewest": 2, "invited": 300}),
+        ("301", "minimum_range", {"fewest": 2, "invited": 300}),
+        ("101%", "minimum_range", {"fewest": 2, "invited": 300}),
+    ],
+)
+def test_a_minimum_that_makes_no_sense_has_a_code(written, code, values) -> None:
+    refused = advice({**GOOD, "minimum": written})["refused"]
+    assert (refused["code"], refused["values"]) == (code, values)
+
+
+def test_the_advice_states_the_error_at_the_minimum_too() -> None:
+    found = advice({**GOOD, "minimum": ""})
+    assert (found["minimum"], found["responses"]) == (75, 285)
+    assert found["half_width_95"] < found["half_width_95_at_minimum"]
+    assert not found["users_make_noise"]
 
 
 @pytest.mark.parametrize("users", ["1", "100000000000"])

@@ -59,7 +59,7 @@ def test_whom_a_survey_waits_for(state, again, whom) -> None:
 
 
 def test_too_few_is_warned_in_time() -> None:
-    status = {"state": "submitting", "users": 10, "minimum": 50}
+    status = {"state": "submitting", "users": 10, "minimum": 50, "held_since": None}
 
     def at(share: float, **change) -> dict[str, int] | None:
         opened = NOW - timedelta(hours=10 * share)
@@ -79,4 +79,5 @@ def test_too_few_is_warned_in_time() -> None:
         "minimum": 50,
     }  # The coordinator is late to close it: never fewer than are there
     assert at(0.5, state="published") is None
+    assert at(0.5, held_since=NOW.isoformat()) is None  # the page says that it is held open
     assert at(0.5, closes_at=None) is None

@@ -14,8 +14,8 @@ from faircount.client.participation import Participation, connect
 from faircount.client.participation_status import Stage
 from faircount.core.entropy import SystemEntropy
 from faircount.dashboard.form import advice, facts_of, wishes_of
-from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.registry import shared_mechanisms
+from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.owner.folder import OwnerFile, SurveyFolder, read_servers
 from faircount.owner.invitations import numbered_people, read_invitations
 from faircount.owner.reissue import reissue
@@ -96,7 +96,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 
 CREATE = (
     *("--question", "Which city?", "--items", 'Aldmoor,Brackwater,"Carrow, Upper"'),
-    *("--users", "40", "--epsilon", "2", "--dropout", "0.2", "--owner", "A company"),
+    *("--users", "40", "--epsilon", "2", "--minimum", "80%", "--owner", "A company"),
     *("--s1-operator", "One", "--s2-operator", "Two", "--open-for", "2h", "--anyway"),
 )
 
@@ -145,10 +145,8 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     assert participations[39].answer("Aldmoor").stage is Stage.NOT_COUNTED
 
 
-def test_the_default_dropout_allowance_is_the_same_everywhere(
-    both_apps: Any, tmp_path: Path
-) -> None:
-    """In the commands, on the page and in `propose`; and an allowance of 0 is respected."""
+def test_the_default_minimum_is_the_same_everywhere(both_apps: Any, tmp_path: Path) -> None:
+    """In the commands, on the page and in `propose`; and a minimum of everybody is respected."""
     asked = {
         "items": "a\nb",
         "users": "41",
@@ -160,19 +158,19 @@ def test_the_default_dropout_allowance_is_the_same_everywhere(
     s1, s2 = read_servers(both_apps.servers_file)
     owner = OwnerFile(s1, s2, s1.address, (8.0, 1e-6))
     minima = {}
-    for absent in ("", "0"):
-        form = {**asked, "absent": absent}
-        page, _ = create(tmp_path / f"page{absent}", wishes_of(form), facts_of(form), owner)
-        dropout = ("--dropout", absent) if absent else ()
+    for written in ("", "100%"):
+        form = {**asked, "minimum": written}
+        page, _ = create(tmp_path / f"page{written}", wishes_of(form), facts_of(form), owner)
+        option = ("--minimum", written) if written else ()
         question = ("--question", "Which?", "--items", "a,b", "--users", 41, "--epsilon", 8)
-        folder = tmp_path / f"command{absent}"
+        folder = tmp_path / f"command{written}"
         servers = ("--servers", both_apps.servers_file)
-        command = run_json("survey", "create", folder, *servers, *question, *dropout)
-        minima[absent] = [page.params.minimum, command["minimum"], advice(form)["needed"]]
-    laplace = Laplace(items=["a", "b"], users=41, epsilon=8.0)
-    proposed = propose(laplace, page.params.keys, survey=bytes(16), topology=SERVERS).minimum
-    assert minima == {"": [proposed] * 3, "0": [41] * 3}
-    assert proposed == 38
+        command = run_json("survey", "create", folder, *servers, *question, *option)
+        minima[written] = [page.params.minimum, command["minimum"], advice(form)["minimum"]]
+    noise = ServerLaplace(items=["a", "b"], users=41, epsilon=8.0)
+    proposed = propose(noise, page.params.keys, survey=bytes(16), topology=SERVERS).minimum
+    assert minima == {"": [proposed] * 3, "100%": [41] * 3}
+    assert proposed == 11
 
 
 def test_a_survey_without_proofs_says_so(both_apps: Any, tmp_path: Path) -> None:
@@ -215,10 +213,9 @@ def test_every_mechanism_of_two_servers_over_their_calls(
 
 def test_a_survey_without_enough_responses_says_so(both_apps: Any, tmp_path: Path) -> None:
     folder = tmp_path / "survey"
-    run_json(*creation(both_apps, folder))
+    run_json(*creation(both_apps, folder, "--open-for", "1s", "--grace", "1s"))
     run_json("survey", "invite", folder)
     run_json("survey", "open", folder)
-    run("survey", "close", folder)
     done = run("survey", "result", folder, "--wait")
     assert done.exit_code == 4
     text = " ".join(done.stdout.split())
@@ -302,16 +299,41 @@ def test_a_survey_is_deleted_when_it_is_over(both_apps: Any, tmp_path: Path) -> 
     survey = open_survey(both_apps, tmp_path / "survey")
     early = run("survey", "delete", survey.folder.path, "--yes")
     assert early.exit_code == 2
-    assert run_json("survey", "abort", survey.folder.path, "--reason", "a mistake")["state"] in (
-        "submitting",
-        "aborted",
-    )
+    asked = run("survey", "abort", survey.folder.path, "--json")
+    assert (asked.exit_code, asked.stdout) == (2, "")
+    assert "give --yes" in asked.stderr
+    assert run("survey", "abort", survey.folder.path).exit_code == 1  # nobody said yes
+    assert run_json("survey", "status", survey.folder.path)["s1"]["state"] == "submitting"
+    ending = run_json("survey", "abort", survey.folder.path, "--reason", "a mistake", "--yes")
+    assert ending["state"] in ("submitting", "aborted")
     ended = run("survey", "result", survey.folder.path, "--wait").stdout
     assert "the owner ended the survey: a mistake" in " ".join(ended.split())
     assert run("survey", "delete", survey.folder.path, "--yes").exit_code == 0
     gone = run("survey", "status", survey.folder.path)
     assert gone.exit_code == 2
     assert "The coordinator refuses: there is no such survey here" in gone.stderr
+
+
+def test_closing_with_too_few_answers_says_how_many_are_missing(
+    both_apps: Any, tmp_path: Path
+) -> None:
+    survey = open_survey(both_apps, tmp_path / "survey")
+    folder = survey.folder.path
+    connect_all(survey, tmp_path / "devices")[0].answer("Aldmoor")
+    closed = run("survey", "close", folder)
+    assert closed.exit_code == 2
+    said = " ".join(closed.stderr.split())
+    assert f"1 have answered, and {survey.params.minimum} are needed, so the survey stays" in said
+    assert "survey extend" in said
+    assert "survey abort" in said
+    assert run_json("survey", "status", folder)["s1"]["state"] == "submitting"
+
+
+def test_the_grace_period_stands_in_the_parameters(both_apps: Any, tmp_path: Path) -> None:
+    for more, grace in (((), 30 * 86400), (("--grace", "2h"), 7200)):
+        folder = tmp_path / str(grace)
+        run_json(*creation(both_apps, folder, *more))
+        assert Survey.at(folder).params.grace == grace
 
 
 def test_mistakes_of_an_owner_are_explained(both_apps: Any, tmp_path: Path) -> None:

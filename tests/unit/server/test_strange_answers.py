@@ -125,7 +125,7 @@ def test_the_status_shows_no_path_of_the_disk(
     async def work() -> None:
         async with in_process(tmp_path) as pair:
             survey = await open_trial(pair.to_s1, pair.to_s2)
-            require_success(await pair.to_s1.post(f"{survey.path}/close"))
+            require_success(await pair.to_s1.post(f"{survey.path}/abort", json={"reason": ""}))
 
             async def fail(*_: Any) -> Any:
                 raise StorageError(f"{tmp_path}/anchor/lock cannot be written")
@@ -200,11 +200,13 @@ STATUS: dict[str, Any] = {
     "state": "submitting",
     "attempt": 0,
     "users": 3,
+    "withdrawn": 1,
     "people": 8,
     "minimum": 5,
     "opened_at": "2027-01-15T08:00:00.000Z",
     "since": "2027-01-15T08:00:00.000Z",
     "closes_at": "2027-01-16T08:00:00.000Z",
+    "held_since": None,
     "waits_for": "users",
     "next": "",
     "tries_again_at": None,
@@ -241,6 +243,8 @@ PARAMS: Any = NoParameters()
         {"closes_at": "20270115"},
         {"closes_at": "99999-01-15T08:00:00Z"},
         {"closes_at": 5},
+        {"held_since": 5},
+        {"withdrawn": -1},
         {"opened_at": "2027-01-15T08:00:00"},
         {"rejections": {"late": "many"}},
         {"rejections": []},

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import JSON, SURVEY_FOLDER
+from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from faircount.owner.survey import Survey
@@ -29,7 +30,8 @@ def open_command(folder: Path, as_json: bool) -> None:
 def extend_command(folder: Path, by: str, as_json: bool) -> None:
     """Give the people of the survey in FOLDER more time for the current visit.
 
-    Everybody can see that the time was extended.
+    A survey that is held open, because there were too few answers at its closing time, closes this
+    much later from now on. Everybody can see that the time was extended.
     """
     _show(_load(folder).extend(by), as_json)
 
@@ -40,7 +42,8 @@ def extend_command(folder: Path, by: str, as_json: bool) -> None:
 def close_command(folder: Path, as_json: bool) -> None:
     """Accept no more answers for the survey in FOLDER, and count those received.
 
-    If people visit several times, this ends the current visit.
+    If people visit several times, this ends the current visit. With fewer answers than the minimum
+    the survey stays open, and the exit code is 2: extend it, or end it with abort.
     """
     _show(_load(folder).close(), as_json)
 
@@ -48,10 +51,21 @@ def close_command(folder: Path, as_json: bool) -> None:
 @click.command("abort")
 @click.argument("folder", type=SURVEY_FOLDER)
 @click.option("--reason", default="", help="Reason that everybody can read.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @JSON
-def abort_command(folder: Path, reason: str, as_json: bool) -> None:
+def abort_command(folder: Path, reason: str, yes: bool, as_json: bool) -> None:
     """End the survey in FOLDER for good, without a result."""
-    _show(_load(folder).abort(reason), as_json)
+    survey = _load(folder)
+    if not yes:
+        # A program cannot answer a prompt, and nobody could have confirmed the end.
+        if as_json:
+            raise ParameterError("--json asks no questions: give --yes")
+        click.confirm(
+            f"End the survey {survey.params.question!r} without a result? All answers are deleted, "
+            "and this cannot be undone",
+            abort=True,
+        )
+    _show(survey.abort(reason), as_json)
 
 
 @click.command("delete")

@@ -50,14 +50,21 @@ if TYPE_CHECKING:
 )
 @click.option("--delta", type=float, default=1e-6, show_default=True, help=f"{DELTA}.")
 @click.option(
-    "--dropout",
-    "dropout",
-    type=float,
-    help="Share of the invited who may not respond; with fewer responses there is no result.  "
-    "[default: 5%, at least one]",
+    "--minimum",
+    metavar="NUMBER|RATE",
+    help="Minimum number of responses, such as 100, or rate of the invited, such as 40%; with "
+    "fewer there is no result.  [default: 25%, at least 10, where the servers add the noise, as "
+    "they do unless you choose otherwise; 95% where participants make it]",
 )
 @click.option(
     "--open-for", default="3d", show_default=True, help="Time for each visit: 90s, 30m, 12h, 3d."
+)
+@click.option(
+    "--grace",
+    default="30d",
+    show_default=True,
+    help="How much longer a visit is held open if there are too few answers at its end; then the "
+    "survey ends without a result.",
 )
 # What participants read before they answer; empty texts are not shown to them.
 @click.option("--owner", default="", help="Who asks; participants see it.")
@@ -157,6 +164,8 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
                 "epsilon": params.epsilon,
                 "delta": params.delta,
                 "half_width_95": advice.half_width_95,
+                "half_width_95_at_minimum": advice.half_width_95_at_minimum,
+                "responses": advice.responses,
                 "standard_error": advice.standard_error,
                 "proven": advice.proven,
                 "supposed": advice.assumption,

@@ -20,7 +20,7 @@ const GROUPS = {
   groupOwner: { owner: {}, purpose: {}, contact: {} },
   groupPeople: {
     users: { type: "number", min: "2", value: "300" },
-    absent: { type: "number", min: "0", max: "0.9", step: "any" },
+    minimum: {},
     people: { rows: "3" },
     hours: { type: "number", min: "1", value: "72" },
     invitation_language: { languages: true },
@@ -37,7 +37,7 @@ const GROUPS = {
   groupName: { name: { required: true, pattern: "[\\p{L}\\p{N}_\\-]{1,60}" } },
 };
 const BUDGET_FIELDS = ["budget_epsilon", "budget_delta"]; // shown once the group has a name
-const HINTS = ["items", "absent", "people", "epsilon", "delta", "population", "name"];
+const HINTS = ["items", "minimum", "people", "epsilon", "delta", "population", "name"];
 
 /** `typed` has the values typed before, if the same form is shown in another language. */
 export function showCreation(typed, actions) {
@@ -187,10 +187,13 @@ function headlines(advice) {
 
 function adviceDetails(advice) {
   if (advice.refused) return budgetLines(advice);
-  const { mechanism, needed, invited } = advice;
+  const { mechanism, minimum, responses, invited } = advice;
+  const error = formatPercent(advice.half_width_95_at_minimum);
   const condition = conditionText(advice.condition);
   return [
-    sentence("adviceText", { mechanism, ...formatValues({ needed, invited }) }),
+    sentence("adviceText", { mechanism, ...formatValues({ responses, invited }) }),
+    sentence("adviceMinimum", { error, ...formatValues({ minimum }) }),
+    ...(advice.users_make_noise ? [sentence("adviceAllowance", {}, { class: "quiet" })] : []),
     sentence("adviceCondition", { condition }, { class: "quiet" }),
     ...(advice.proven ? [sentence("adviceProven", {}, { class: "quiet" })] : []),
     ...budgetLines(advice),

@@ -15,6 +15,7 @@ export function progressSection() {
     if (!survey.status) return null;
     return [
       missingAnswers(survey.status),
+      withdrawnAnswers(survey.status),
       nextSteps(survey.status, aggregator),
       rejections(survey.status, aggregator),
     ];
@@ -79,6 +80,12 @@ function missingAnswers({ minimum, users }) {
   return sentence(name, formatValues({ minimum, missing }), { class: "quiet" });
 }
 
+/** How many have withdrawn; they are not among the answers. */
+function withdrawnAnswers({ withdrawn }) {
+  if (!withdrawn) return null;
+  return sentence("answersWithdrawn", formatValues({ withdrawn }), { class: "quiet" });
+}
+
 /** Whom the survey waits for, and the status at the aggregator. */
 function nextSteps(status, aggregator) {
   const values = {
@@ -99,7 +106,8 @@ function nextSteps(status, aggregator) {
   );
 }
 
-function waitingText({ waits_for: whom, closes_at: closes }) {
+function waitingText({ waits_for: whom, closes_at: closes, held_since: held }) {
+  if (whom === "people" && held) return "waits_held";
   if (whom === "people") return closes ? "waits_people" : "waits_peopleOpen";
   return `waits_${whom}`;
 }

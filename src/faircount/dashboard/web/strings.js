@@ -28,7 +28,9 @@ const en = {
   problem_not_whole: "{field}: please enter a whole number above 0.",
   problem_not_above_zero: "{field}: please enter a number above 0.",
   problem_not_inside: "{field}: please enter a number above 0 and below 1.",
-  problem_not_share: "{field}: please enter a number from 0 to below 1.",
+  problem_minimum_form:
+    "Minimum number of responses: please enter a number, such as 100, or a rate, such as 40%.",
+  problem_minimum_range: "The minimum number of responses must be {fewest} to {invited}.",
   problem_people: "Invite between {fewest} and {most} people.",
   problem_bad_name:
     "Use only letters, digits, - and _ in the name of a survey, at most 60 characters.",
@@ -81,6 +83,9 @@ const en = {
   remote_too_few_people: "It knows {known} people, but {minimum} are needed. Invite more people.",
   remote_no_closing_time: "This phase has no closing time to extend. Close it when you are ready.",
   remote_not_open: "The survey is not open yet.",
+  remote_too_few_answers:
+    "There are {answers} answers, and {minimum} are needed. The survey stays open: extend it, or " +
+    "end it without a result.",
   remote_survey_over: "The survey is over, so nothing about it can be changed.",
   remote_survey_running: "The survey is running. End it before you delete it.",
   remote_other_survey: "It already has another survey with the same number.",
@@ -126,10 +131,10 @@ const en = {
   field_purpose: "What the result is for",
   field_contact: "Contact address",
   field_users: "Number of people invited",
-  field_absent: "Share of them who may not answer",
-  hint_absent:
-    "Leave empty for 5 %, and at least one person. 0.2 means that four out of five must answer, " +
-    "or there is no result.",
+  field_minimum: "Minimum number of responses",
+  hint_minimum:
+    "A number, or a rate such as 40%: with fewer answers there is no result. Leave empty for one " +
+    "that suits the survey, usually a quarter of the people invited.",
   field_people: "Names or addresses (optional)",
   hint_people:
     "One per line, instead of the number. They stay on this computer; no server gets them.",
@@ -156,8 +161,12 @@ const en = {
     "will be.",
   adviceError: "95 % error: ± {error} %",
   adviceText:
-    "Mechanism {mechanism}. {needed} of the {invited} people invited must answer. The error " +
-    "refers to shares of those who answer.",
+    "Mechanism {mechanism}. The error refers to shares of those who answer, if {responses} of " +
+    "{invited} people do.",
+  adviceMinimum:
+    "The minimum number of responses is {minimum}; with so few, the 95 % error is ± {error} %.",
+  adviceAllowance:
+    "Participants make the noise here, so a lower minimum makes the result less accurate.",
   adviceProven:
     "Every response is proven to be exactly one vote, so a manipulated program cannot count for " +
     "more.",
@@ -216,12 +225,17 @@ const en = {
   answers: "{users} of {people} people have answered",
   answersMissing: "At least {minimum} are needed (the mark on the bar): {missing} to go.",
   answersEnough: "The minimum of {minimum} (the mark on the bar) is reached.",
+  answersWithdrawn: "Withdrawn and not counted: {withdrawn}.",
   waitsTitle: "What happens next",
   waits_nobody: "Nothing: the survey is over.",
   waits_owner: "The survey is ready. Open it, and people can answer.",
   waits_people:
     "People can answer until {closes}. Then the coordinator closes the survey and counts " +
     "together with the aggregator. You can also close it earlier.",
+  waits_held:
+    "There were too few answers at the closing time, so the survey stays open. Remind people, or " +
+    "extend it. You can close it as soon as the minimum is reached. On {closes} it ends by " +
+    "itself, without a result if there are still too few answers.",
   waits_peopleOpen:
     "People can answer until you close the survey. Then the coordinator counts together with the " +
     "aggregator.",
@@ -415,7 +429,9 @@ const de = {
   problem_not_whole: "{field}: Bitte geben Sie eine ganze Zahl über 0 ein.",
   problem_not_above_zero: "{field}: Bitte geben Sie eine Zahl über 0 ein.",
   problem_not_inside: "{field}: Bitte geben Sie eine Zahl über 0 und unter 1 ein.",
-  problem_not_share: "{field}: Bitte geben Sie eine Zahl ab 0 und unter 1 ein.",
+  problem_minimum_form:
+    "Mindestzahl der Antworten: Bitte geben Sie eine Zahl wie 100 oder einen Anteil wie 40% ein.",
+  problem_minimum_range: "Die Mindestzahl der Antworten muss zwischen {fewest} und {invited} liegen.",
   problem_people: "Laden Sie zwischen {fewest} und {most} Personen ein.",
   problem_bad_name:
     "Verwenden Sie im Namen einer Umfrage nur Buchstaben, Ziffern, - und _, höchstens 60 Zeichen.",
@@ -479,6 +495,9 @@ const de = {
     "Diese Phase hat kein Ende, das sich verschieben ließe. Schließen Sie sie, wenn es so weit " +
     "ist.",
   remote_not_open: "Die Umfrage ist noch nicht geöffnet.",
+  remote_too_few_answers:
+    "Es gibt {answers} Antworten, und {minimum} sind nötig. Die Umfrage bleibt offen: Verlängern " +
+    "Sie sie, oder beenden Sie sie ohne Ergebnis.",
   remote_survey_over: "Die Umfrage ist zu Ende, daher kann nichts mehr an ihr geändert werden.",
   remote_survey_running: "Die Umfrage läuft. Beenden Sie sie, bevor Sie sie löschen.",
   remote_other_survey: "Dort gibt es schon eine andere Umfrage mit derselben Nummer.",
@@ -527,10 +546,10 @@ const de = {
   field_purpose: "Wofür das Ergebnis gebraucht wird",
   field_contact: "Kontaktadresse",
   field_users: "Zahl der eingeladenen Personen",
-  field_absent: "Anteil, der nicht antworten muss",
-  hint_absent:
-    "Leer bedeutet 5 %, mindestens eine Person. 0,2 bedeutet: Vier von fünf müssen antworten, " +
-    "sonst gibt es kein Ergebnis.",
+  field_minimum: "Mindestzahl der Antworten",
+  hint_minimum:
+    "Eine Zahl oder ein Anteil wie 40%: Bei weniger Antworten gibt es kein Ergebnis. Leer " +
+    "bedeutet eine Zahl, die zur Umfrage passt, meist ein Viertel der Eingeladenen.",
   field_people: "Namen oder Adressen (freiwillig)",
   hint_people:
     "Eine Person pro Zeile, statt der Zahl. Sie bleiben auf diesem Rechner; kein Server bekommt " +
@@ -557,8 +576,13 @@ const de = {
     "Ergebnis wird.",
   adviceError: "95-%-Fehler: ± {error} %",
   adviceText:
-    "Verfahren {mechanism}. Von {invited} eingeladenen Personen müssen {needed} antworten. Der " +
-    "Fehler bezieht sich auf Anteile derer, die antworten.",
+    "Verfahren {mechanism}. Der Fehler bezieht sich auf Anteile derer, die antworten, wenn " +
+    "{responses} von {invited} Personen das tun.",
+  adviceMinimum:
+    "Die Mindestzahl der Antworten ist {minimum}; bei so wenigen ist der 95-%-Fehler ± {error} %.",
+  adviceAllowance:
+    "Das Rauschen kommt hier von den Teilnehmenden: Eine kleinere Mindestzahl macht das Ergebnis " +
+    "ungenauer.",
   adviceProven:
     "Jede Antwort ist nachweislich genau eine Stimme: Ein manipuliertes Programm zählt nicht " +
     "mehrfach.",
@@ -618,12 +642,17 @@ const de = {
   answersMissing:
     "Mindestens {minimum} sind nötig (die Marke auf dem Balken): Es fehlen noch {missing}.",
   answersEnough: "Die Mindestzahl von {minimum} (die Marke auf dem Balken) ist erreicht.",
+  answersWithdrawn: "Zurückgezogen und nicht gezählt: {withdrawn}.",
   waitsTitle: "Wie es weitergeht",
   waits_nobody: "Gar nicht: Die Umfrage ist zu Ende.",
   waits_owner: "Die Umfrage ist bereit. Sobald Sie sie öffnen, können Personen antworten.",
   waits_people:
     "Antworten sind möglich bis zum {closes}. Dann schließt der Koordinator die Umfrage und " +
     "zählt gemeinsam mit dem Aggregator. Sie können sie auch früher schließen.",
+  waits_held:
+    "Zum Ende der Frist gab es zu wenige Antworten, deshalb bleibt die Umfrage offen. Erinnern " +
+    "Sie die anderen, oder verlängern Sie sie. Sie können sie schließen, sobald die Mindestzahl " +
+    "erreicht ist. Am {closes} endet sie von selbst, bei zu wenigen Antworten ohne Ergebnis.",
   waits_peopleOpen:
     "Antworten sind möglich, bis Sie die Umfrage schließen. Dann zählt der Koordinator gemeinsam " +
     "mit dem Aggregator.",

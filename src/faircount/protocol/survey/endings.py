@@ -48,6 +48,16 @@ NUMBERS: Mapping[EndCode, tuple[str, ...]] = {
 }
 """Names of the numbers that come with a code, in their order on the wire; other codes have none."""
 
+TOO_FEW = frozenset(
+    (
+        EndCode.TOO_FEW_RESPONSES,
+        EndCode.TOO_FEW_ENROLLED,
+        EndCode.TOO_FEW_LEFT,
+        EndCode.TOO_FEW_READABLE,
+    )
+)
+"""Codes of surveys in which fewer took part than the minimum; their first number is how many."""
+
 ENGLISH: Mapping[EndCode, str] = {
     EndCode.OWNER: "the owner ended the survey",
     EndCode.TOO_FEW_RESPONSES: "{responses} participants responded, {minimum} are needed",

@@ -54,6 +54,7 @@ class SurveyParameters:
                 that many helpers for every item, instead of m'_j. Otherwise 0
     attempts:   how often clients may be asked again
     phases:     seconds until the deadline of each phase in which clients act
+    grace:      seconds for which a phase that has too few participants at its deadline is held open
     population: the people whose budget is charged; all surveys of a population add up
     owner, purpose, contact, s1_operator, s2_operator: what a participant reads before responding
     """
@@ -71,6 +72,7 @@ class SurveyParameters:
     t: int = 0
     attempts: int = 1
     phases: tuple[int, ...] = ()
+    grace: int = 0
     population: str = ""
     owner: str = ""
     purpose: str = ""
@@ -87,6 +89,7 @@ class SurveyParameters:
         # Integers above this bound would be published as text, and read back as another type.
         check_integer("k", self.k, most=canonical.LARGEST)
         check_integer("t", self.t, most=canonical.LARGEST)
+        check_integer("grace", self.grace, most=canonical.LARGEST)
         for seconds in self.phases:
             check_integer("phases", seconds, most=canonical.LARGEST)
         check_integer("minimum", self.minimum, least=2, most=self.n_max)
@@ -200,11 +203,11 @@ class SurveyParameters:
 
 
 _TEXTS = ("question", "population", "owner", "purpose", "contact", "s1_operator", "s2_operator")
-_COPIED = (*_TEXTS, "minimum", "k", "t", "attempts")
+_COPIED = (*_TEXTS, "minimum", "k", "t", "attempts", "grace")
 
 
 def default_dropout_allowance(users: int) -> int:
-    """How many of the invited may be missing unless the owner says otherwise: 5%, at least one.
+    """How many of the invited may be missing where users make the noise: 5%, at least one.
 
     Without an allowance, one participant who does not respond, or sends garbage, would end a survey
     whose budget is spent.
@@ -213,10 +216,25 @@ def default_dropout_allowance(users: int) -> int:
     return max(0, min(users - 2, max(1, five_percent)))
 
 
+def default_minimum(mechanism: FieldMechanism) -> int:
+    """The minimum number of responses unless the owner gives another.
+
+    Where users make the noise, everybody who may be missing costs accuracy: the default leaves
+    room for a few. Where the servers add it, the guarantee and the noise are the same for any
+    number of responses. The minimum then only keeps a result from being about a handful of people:
+    a quarter of the invited, at least ten, but never more than half, for surveys of a few people.
+    """
+    users = mechanism.n
+    if not mechanism.servers_add_noise:
+        return users - default_dropout_allowance(users)
+    quarter = -(-users // 4)
+    return max(2, min(users // 2, max(10, quarter)))
+
+
 def minimum_after_dropouts(mechanism: FrequencyMechanism) -> int:
     """Responses that are left if the mechanism's dropout allowance is used up.
 
-    It is the minimum number of responses unless the owner gives another.
+    It is the minimum number of responses: owners choose a minimum, and the mechanism the noise.
     """
     return max(2, mechanism.n - mechanism.dropouts)
 
@@ -237,7 +255,7 @@ def propose(
 
     Values that are not given default to the strongest that the mechanism keeps: the promise is the
     mechanism's own, with the largest delta of any number of responses from the minimum up. The
-    minimum leaves the mechanism's dropout allowance, or the default one if it has none.
+    minimum leaves the mechanism's dropout allowance; without one it is the default minimum.
     """
     if minimum is None:
         mechanism = _with_dropout_allowance(as_field_mechanism(mechanism))
@@ -269,8 +287,8 @@ def propose(
 
 
 def _with_dropout_allowance(mechanism: FieldMechanism) -> FieldMechanism:
-    """The mechanism with a dropout allowance, for which everybody adds more noise."""
-    allowance = default_dropout_allowance(mechanism.n)
+    """The mechanism with the default dropout allowance, for which users add more noise."""
+    allowance = mechanism.n - default_minimum(mechanism)
     if mechanism.dropouts or not allowance:
         return mechanism
     # Every mechanism that runs in the protocol has this field.

@@ -158,9 +158,11 @@ def draft_row(server: Server, caller: Caller, params: SurveyParameters) -> Surve
         state=DRAFT,
         attempt=0,
         users=0,
+        withdrawn=0,
         people=0,
         opened_at=None,
         due_at=None,
+        held_since=None,
         since=server.clock(),
         extended=0,
     )

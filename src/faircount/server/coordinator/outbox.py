@@ -24,7 +24,11 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ProtocolError, StorageError
 from faircount.protocol.roles.limits import MAX_SERVER_MESSAGES
 from faircount.server.coordinator.aggregator_link import AggregatorLink, LinkError, LostError
-from faircount.server.coordinator.service import RETRY_MILLISECONDS, CoordinatorService
+from faircount.server.coordinator.service import (
+    RETRY_MILLISECONDS,
+    CoordinatorService,
+    TooFewError,
+)
 from faircount.storage import states
 from faircount.storage.database import Transaction
 
@@ -144,6 +148,19 @@ class Scheduler:
         return ended
 
     async def _end_phase(self, survey: bytes) -> bool:
+        """End a phase whose deadline has passed, or hold it; whether there was anything to do."""
+        try:
+            return await self._end_unless_held(survey)
+        # The transaction is rolled back: of the attempt to end the phase nothing is left.
+        except TooFewError as too_few:
+            await self.service.hold(survey)
+            _log.info(
+                "the survey is held open at its deadline",
+                extra={"survey": survey.hex(), "problem": str(too_few)},
+            )
+        return True
+
+    async def _end_unless_held(self, survey: bytes) -> bool:
         """End a phase whose deadline has passed, unless another worker does; whether we did."""
         server = self.service.server
         async with server.database.write() as tx:
@@ -156,7 +173,7 @@ class Scheduler:
             row = await states.find(tx, survey, change=True)
             if row is None:
                 return False
-            await self.service.end(tx, row)
+            await self.service.end_at_deadline(tx, row)
         return True
 
     def _log_problem(self, survey: bytes, problem: Exception) -> str:

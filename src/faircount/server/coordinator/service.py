@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from faircount.core.errors import FaircountError
 from faircount.protocol import (
     Coordinator,
     Message,
@@ -40,10 +41,17 @@ from faircount.protocol.roles.coordinator import (
 from faircount.protocol.roles.limits import decode_upload
 from faircount.protocol.roles.reissue import reissue
 from faircount.protocol.roles.rows import RowsAfter
-from faircount.protocol.survey.endings import EndCode, Ending
+from faircount.protocol.survey.endings import TOO_FEW, EndCode, Ending, ending_of
 from faircount.protocol.survey.phases import FINAL, Phase
 from faircount.protocol.wire.codec import Party
-from faircount.protocol.wire.messages import Reason, Rejection, Reservation, Signed, reject
+from faircount.protocol.wire.messages import (
+    Aborted,
+    Reason,
+    Rejection,
+    Reservation,
+    Signed,
+    reject,
+)
 from faircount.protocol.wire.signing import SigningKey, verify_message
 from faircount.server.common.base import Server, find_owned_survey, parse_parameters
 from faircount.server.common.problems import conflict, not_found
@@ -63,6 +71,15 @@ Change = Callable[[Loaded[Coordinator]], Step[Coordinator]]
 """Makes a step that may read any row of the survey. It waits for the database, so it runs in a
 thread.
 """
+
+
+class TooFewError(FaircountError):
+    """A phase cannot end with a result: fewer take part than the minimum."""
+
+    def __init__(self, taking_part: int, minimum: int) -> None:
+        super().__init__(f"{taking_part} have answered, and {minimum} are needed")
+        self.taking_part = taking_part
+        self.minimum = minimum
 
 
 @dataclass(frozen=True)
@@ -142,6 +159,12 @@ class CoordinatorService:
         """
         before = await self.states.load(tx, row)
         step = await asyncio.to_thread(change, before)
+        return await self._save_for_all(tx, before, step)
+
+    async def _save_for_all(
+        self, tx: Transaction, before: Loaded[Coordinator], step: Step[Coordinator]
+    ) -> Out:
+        """Write a step of the whole survey, and return the messages for the aggregator."""
         to_aggregator = tuple(message for message in step.messages if isinstance(message, Signed))
         await self._save(tx, before, step, to_aggregator)
         return to_aggregator
@@ -176,7 +199,8 @@ class CoordinatorService:
     async def _set_deadline(self, tx: Transaction, row: SurveyRow, after: Coordinator) -> None:
         """Set the deadline of a phase that has just begun, if it has one."""
         since = self.server.clock()
-        await states.update(tx, row.id, due_at=due_at(after, since), since=since, extended=0)
+        due = due_at(after, since)
+        await states.update(tx, row.id, due_at=due, held_since=None, since=since, extended=0)
 
     async def pending_messages(self, survey: bytes) -> PendingMessages | None:
         """The messages that the aggregator has not answered; None before the survey is open."""
@@ -225,36 +249,96 @@ class CoordinatorService:
     # --- the owner
 
     async def close(self, caller: Caller, survey: bytes, seen: PhaseAttempt | None = None) -> None:
-        """End the current phase, if it is still the one that the owner has `seen`."""
+        """End the current phase, if it is still the one that the owner has `seen`.
+
+        With too few participants this is refused, and the phase stays open: a habit must not
+        destroy what others have answered. Owners who mean it abort the survey.
+        """
         async with self.server.database.write() as tx:
             row = await _open_survey(tx, survey, caller)
             # The owner's click may come after the deadline has already ended that phase.
-            if seen in (None, (row.state, row.attempt)):
-                await self.end(tx, row)
+            if seen not in (None, (row.state, row.attempt)):
+                return
+            try:
+                await self.end(tx, row, may_abort=False)
+            except TooFewError as few:
+                detail = (
+                    f"{few}, so the survey stays open: give people more time (survey extend), or "
+                    "end it for good without a result (survey abort)"
+                )
+                numbers = {"answers": few.taking_part, "minimum": few.minimum}
+                raise conflict(detail).with_code("too_few_answers", **numbers) from None
 
-    async def end(self, tx: Transaction, row: SurveyRow) -> None:
-        """End a phase whose time is up; if that is not possible yet, it is tried again."""
+    async def end_at_deadline(self, tx: Transaction, row: SurveyRow) -> None:
+        """End a phase whose deadline has passed.
+
+        `TooFewError` if it must be held instead: once, for the grace period of the parameters.
+        """
+        has_grace = bool(parse_parameters(row.params).grace) and row.held_since is None
+        await self.end(tx, row, may_abort=not has_grace)
+
+    async def end(self, tx: Transaction, row: SurveyRow, *, may_abort: bool) -> None:
+        """End a phase; if that is not possible yet, it is tried again.
+
+        may_abort: whether a survey with too few participants ends without a result; otherwise
+            `TooFewError`, and the transaction must be rolled back
+        """
+        before = await self.states.load(tx, row)
+        step = await asyncio.to_thread(
+            partial(end_phase, before.state, reader=before.rows, sink=before.sink)
+        )
+        shortfall = _shortfall(before.state, step.state)
+        if shortfall is not None and not may_abort:
+            raise TooFewError(*shortfall)
         # An owner may close it before its time. The time stays until the next phase sets another,
         # so that nobody is let in while the end is tried again.
         now = self.server.clock()
         closed_at = now if row.due_at is None else min(row.due_at, now)
         await states.update(tx, row.id, due_at=closed_at)
-        await self.change(
-            tx, row, lambda loaded: end_phase(loaded.state, reader=loaded.rows, sink=loaded.sink)
-        )
+        await self._save_for_all(tx, before, step)
+        self.changed.set()
+
+    async def hold(self, survey: bytes) -> None:
+        """Hold a phase open that has too few participants at its deadline.
+
+        It simply goes on until the grace period is over, so holding is no phase of the protocol:
+        nothing was fixed, and the aggregator has heard nothing. Whoever was stored is in the same
+        one row as before, so nobody is counted twice. There is one manifest later, and with it one
+        sum.
+        """
+        now = self.server.clock()
+        async with self.server.database.write() as tx:
+            row = await states.find(tx, survey, change=True)
+            # Another worker may have held it, or the owner extended it, since we looked.
+            if row is None or row.held_since is not None or (row.due_at or now + 1) > now:
+                return
+            # From now on and not from the deadline: a server that was down takes no time away.
+            grace = parse_parameters(row.params).grace
+            await states.update(
+                tx,
+                survey,
+                due_at=now + 1000 * grace,
+                held_since=now,
+                version=row.version + 1,
+            )
         self.changed.set()
 
     async def extend(self, caller: Caller, survey: bytes, seconds: int) -> None:
-        """Extend the deadline of the current phase. Its status shows by how much."""
+        """Extend the deadline of the current phase. Its status shows by how much.
+
+        A phase that is held gets a deadline again, so many seconds from now.
+        """
         async with self.server.database.write() as tx:
             row = await _open_survey(tx, survey, caller)
             if row.due_at is None:
                 detail = "this phase has no closing time that could be extended: close it yourself"
                 raise conflict(detail).with_code("no_closing_time")
+            start = row.due_at if row.held_since is None else self.server.clock()
             await states.update(
                 tx,
                 survey,
-                due_at=row.due_at + 1000 * seconds,
+                due_at=start + 1000 * seconds,
+                held_since=None,
                 extended=row.extended + seconds,
                 version=row.version + 1,
             )
@@ -286,6 +370,18 @@ class CoordinatorService:
             row = await _open_survey(tx, survey, caller)
             ending = Ending(EndCode.OWNER, (), reason)
             await self.change(tx, row, lambda loaded: _request_abort_once(loaded.state, ending))
+
+
+def _shortfall(before: Coordinator, after: Coordinator) -> tuple[int, int] | None:
+    """How many took part, and the minimum, if a step asks to abort because they are too few."""
+    if before.final is not None or after.final is None:
+        return None
+    requested = after.final.message
+    ending = ending_of(requested) if isinstance(requested, Aborted) else None
+    if ending is None or ending.known not in TOO_FEW:
+        return None
+    taking_part, minimum = ending.numbers
+    return taking_part, minimum
 
 
 def _answer_late(before: Loaded[Coordinator], messages: Sequence[Message]) -> list[Out]:

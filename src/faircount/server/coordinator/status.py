@@ -59,13 +59,15 @@ def _status_dict(
         "topology": str(params.topology),
         "state": row.state,
         "attempt": row.attempt,
-        "users": row.users,
+        "users": row.responses,
+        "withdrawn": row.withdrawn,
         "people": row.people,
         "minimum": params.minimum,
         "n_max": params.n_max,
         "opened_at": format_time(row.opened_at),
         "since": format_time(row.since),
         "closes_at": format_time(row.due_at),
+        "held_since": format_time(row.held_since),
         "extended_seconds": row.extended,
         "waits_for": waits_for,
         "next": following,
@@ -87,6 +89,8 @@ def _describe_progress(
     # A row of the outbox stays until the aggregator has answered.
     if waiting is not None:
         return "an answer from the aggregator", "the next phase, or the result"
+    if row.held_since is not None:
+        return _describe_hold(row, params)
     if row.state in params.topology.phases:
         until = "its owner closes it"
         if row.due_at is not None:
@@ -96,6 +100,24 @@ def _describe_progress(
             "the coordinator closes this phase and writes to the aggregator",
         )
     return "the coordinator, which is about to write to the aggregator", "the result"
+
+
+def _describe_hold(row: SurveyRow, params: SurveyParameters) -> tuple[str, str]:
+    """What a phase waits for that had too few participants at its deadline."""
+    last = format_time(row.due_at)
+    needed = "participants who have to return"
+    # In later phases the participants of the first one are counted, not those who came back.
+    if row.state == params.topology.phases[0]:
+        missing = max(0, params.minimum - row.responses)
+        needed = "its owner, who can close it now: enough people have answered"
+        if missing:
+            needed = f"{missing:,} more answers" if missing > 1 else "one more answer"
+    following = (
+        f"its owner extends, closes or aborts it; on {last} it ends by itself, without a result if "
+        "there are still too few answers"
+    )
+    held = "it was held open at its closing time, because there were too few answers"
+    return f"{needed}; {held}", following
 
 
 async def final_statement(s1: CoordinatorService, survey: bytes) -> Signed:

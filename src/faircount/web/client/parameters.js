@@ -13,7 +13,7 @@ const TEXTS = [
   "question", "population", "owner", "purpose", "contact", "s1_operator", "s2_operator",
   "mechanism", "topology", "relation", "survey", "epsilon", "delta",
 ];
-const NUMBERS = ["minimum", "k", "t", "attempts", "phi", "n_max", "version"];
+const NUMBERS = ["minimum", "k", "t", "attempts", "grace", "phi", "n_max", "version"];
 const NAMES = [...TEXTS, ...NUMBERS, "derived", "items", "keys", "phases", "settings"];
 const KEYS = ["encryption_key", "s1", "s1_commitment", "s2", "s2_commitment"];
 const DERIVED = ["D", "allocation", "h", "p", "q", "scale", "tables"];

@@ -129,7 +129,7 @@ function buttons(record, params, actions) {
       record.stage === "sent" ? button("checkButton", check) : null,
       hasReceipt ? button("receiptButton", () => saveReceipt(record, params)) : null,
       canWithdraw ? button("withdrawButton", () => confirmWithdrawal(actions)) : null,
-      button("forgetButton", actions.forget),
+      button("forgetButton", () => confirmRemoval(actions)),
     ),
     checked,
     hasReceipt ? element("p", { class: "quiet" }, translate("receiptText")) : null,
@@ -144,6 +144,15 @@ function confirmWithdrawal(actions) {
     no: translate("withdrawNo"),
   };
   confirmFirst(texts, actions.withdraw);
+}
+
+function confirmRemoval(actions) {
+  const texts = {
+    question: translate("forgetSure"),
+    yes: translate("forgetYes"),
+    no: translate("forgetNo"),
+  };
+  confirmFirst(texts, actions.forget);
 }
 
 function saveReceipt(record, params) {

@@ -193,6 +193,9 @@ const en = {
   withdrawYes: "Yes, withdraw it",
   withdrawNo: "No, keep it",
   forgetButton: "Remove this survey from this device",
+  forgetSure: "Remove this survey and its receipt from this device? This cannot be undone.",
+  forgetYes: "Yes, remove it",
+  forgetNo: "No, keep it",
   forgetText:
     "If you remove the survey from this device, you can no longer withdraw your answer here or " +
     "check whether it was counted.",
@@ -462,6 +465,11 @@ const de = {
   withdrawYes: "Ja, zurückziehen",
   withdrawNo: "Nein, behalten",
   forgetButton: "Diese Umfrage von diesem Gerät entfernen",
+  forgetSure:
+    "Diese Umfrage und ihre Quittung von diesem Gerät entfernen? Das lässt sich nicht rückgängig " +
+    "machen.",
+  forgetYes: "Ja, entfernen",
+  forgetNo: "Nein, behalten",
   forgetText:
     "Wenn Sie die Umfrage entfernen, können Sie Ihre Antwort hier nicht mehr zurückziehen und " +
     "nicht mehr prüfen, ob sie gezählt wurde.",

@@ -1,4 +1,4 @@
-"""The minimum leaves room for a few who are missing, unless it is given."""
+"""The minimum number of responses fits the mechanism, unless it is given."""
 
 from dataclasses import replace
 
@@ -7,9 +7,10 @@ import pytest
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.protocol import MASKED, SERVERS, coordinate, end_phase
 from faircount.protocol.simulator import converse, play, set_up
-from faircount.protocol.survey.parameters import default_dropout_allowance
+from faircount.protocol.survey.parameters import default_dropout_allowance, default_minimum
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_servers import user
 
@@ -19,6 +20,32 @@ from faircount.protocol.topologies.two_servers import user
 )
 def test_room_is_five_percent_and_at_least_one(users: int, room: int) -> None:
     assert default_dropout_allowance(users) == room
+
+
+@pytest.mark.parametrize(
+    ("users", "minimum"),
+    [(2, 2), (3, 2), (8, 4), (12, 6), (20, 10), (40, 10), (41, 11), (400, 100), (4001, 1001)],
+)
+def test_with_noise_from_the_servers_it_is_a_quarter(users: int, minimum: int) -> None:
+    assert default_minimum(ServerLaplace(items=3, users=users, epsilon=1.0)) == minimum
+    assert default_minimum(Laplace(items=3, users=users, epsilon=1.0, insiders=0)) == (
+        users - default_dropout_allowance(users)
+    )
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ServerLaplace(items=3, users=40, epsilon=1.0),
+        ServerCoins(items=3, users=40, epsilon=1.0, delta=1e-3),
+    ],
+    ids=lambda mechanism: mechanism.name,
+)
+def test_the_promise_is_the_same_for_the_fewest_responses(mechanism) -> None:
+    params = set_up(mechanism, SERVERS, SeededStream(1)).params
+    assert (params.minimum, params.mechanism.dropouts) == (10, 30)
+    everybody = set_up(mechanism, SERVERS, SeededStream(1), minimum=40).params
+    assert (params.epsilon, params.delta) == (everybody.epsilon, everybody.delta)
 
 
 @pytest.mark.parametrize("topology", [SERVERS, MASKED], ids=str)
