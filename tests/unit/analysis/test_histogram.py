@@ -287,3 +287,11 @@ def test_people_without_an_answer_do_not_vanish_with_their_empty_lines(tmp_path:
         path, "answer", domain=["A", "B", "none"], missing="other", other="none", **BUDGET
     )
     assert result.included == 850
+
+
+@pytest.mark.parametrize(
+    "arguments", [(pd.DataFrame(TABLE), "city"), (pd.Series(TABLE["city"], name="city"),)]
+)
+def test_the_answers_do_not_tell_people_apart(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(ParameterError, match="'city' cannot be the answers and the people"):
+        histogram(*arguments, user="city", domain=CITIES, **BUDGET)
