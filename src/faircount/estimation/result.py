@@ -35,10 +35,10 @@ def add_conditions(guarantee: Guarantee, assumptions: Sequence[Condition]) -> Gu
 class Result(Frequencies):
     """Estimated frequencies of the items among the `included` users.
 
-    mechanism: the mechanism that ran, bound to its number of users
-    aggregate: the decoded sums, one number per item
-    included:  number of users in the sums
-    facts:     about the run: topology, number of share holders, modulus, whether it is a simulation
+    mechanism:   the mechanism that ran, bound to its number of users
+    aggregate:   the decoded sums, one number per item
+    included:    number of users in the sums
+    facts:       about the run, such as topology, share holders, modulus, whether it is a simulation
     assumptions: conditions of the guarantee that follow from how the answers were collected
 
     >>> result = fc.run(["yes"] * 60 + ["no"] * 40, fc.Laplace(items=["yes", "no"], epsilon=1.0))
@@ -112,10 +112,7 @@ class Result(Frequencies):
 
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """One guarantee per adversary, the weakest first, each with all its conditions.
-
-        Missing users are accounted for.
-        """
+        """One guarantee per adversary, the weakest first; missing users are accounted for."""
         stated = [
             add_conditions(guarantee, self.assumptions)
             for guarantee in self.mechanism.stated_guarantees(self.included)
@@ -165,10 +162,10 @@ class Result(Frequencies):
 class MeanResult:
     """An estimated mean of values in [-1, 1].
 
-    mechanism: the mechanism that ran, bound to its number of users
-    aggregate: sums of the reports
-    included:  number of users in the sums
-    facts:     about the run, such as whether it is a simulation
+    mechanism:   the mechanism that ran, bound to its number of users
+    aggregate:   sums of the reports
+    included:    number of users in the sums
+    facts:       about the run, such as whether it is a simulation
     assumptions: conditions of the guarantee that follow from how the answers were collected
     """
 
