@@ -10,9 +10,6 @@ import unicodedata
 from collections.abc import Sequence
 
 from faircount.core.domain import Domain
-from faircount.core.errors import AnswerError
-
-ONE_VALUE_PER_CELL = "answers must be single values, one per row: a cell holds a list"
 
 # Texts that count as answers here, although whoever wrote them often meant no answer.
 MISSING_LOOKALIKES = {
@@ -27,20 +24,6 @@ def text_of(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).strip()
-
-
-def is_missing(value: object) -> bool:
-    """Whether a cell holds None, blank text, NaN, NaT or pandas' NA."""
-    if value is None or isinstance(value, str):
-        return not (value and value.strip())
-    try:
-        # NaN and NaT are the values that differ from themselves.
-        return bool(value != value)
-    except TypeError:
-        # The truth value of pandas' NA is undefined, whatever it is compared with.
-        return True
-    except ValueError:
-        raise AnswerError(ONE_VALUE_PER_CELL) from None
 
 
 def explain_mismatches(cells: Sequence[object], domain: Domain) -> str:
@@ -72,7 +55,8 @@ def explain_mismatches(cells: Sequence[object], domain: Domain) -> str:
         ),
         "are dates, but the items are text: write both in the same way, as 2024-12-31": dates,
     }
-    return "".join(f"{count:,} of them {reason}. " for reason, count in counts.items() if count)
+    reasons = [f"{count:,} of them {reason}. " for reason, count in counts.items() if count]
+    return "".join(reasons) + domain.numbering
 
 
 def _parse_number(text: str) -> float | None:

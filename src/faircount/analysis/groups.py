@@ -26,11 +26,11 @@ from faircount.accounting.guarantee import (
     format_delta,
     format_rounded_up,
 )
-from faircount.analysis.cells import is_missing, text_of
+from faircount.analysis.cells import text_of
 from faircount.analysis.read import ColumnName
 from faircount.core import plain
 from faircount.core.arrays import Floats, Ints, read_only
-from faircount.core.domain import escape_controls
+from faircount.core.domain import escape_controls, is_missing
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import check_positive
 from faircount.estimation import weighting

@@ -8,11 +8,10 @@ answers in `prepare`, the mechanism is planned in `terms`, and `run` draws the n
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
-from faircount.accounting.conditions import AssumptionCode, Condition, assume, joint_condition
-from faircount.accounting.guarantee import Guarantee
+from faircount.accounting.conditions import AssumptionCode, assume
 from faircount.analysis.groups import (
     DEFAULT_WEIGHTS,
     WEIGHTS,
@@ -40,13 +39,12 @@ class Histogram(Result):
     """A result of a table, whose guarantee includes what the treatment of its rows assumes.
 
     mechanism, aggregate, included, facts: as in `Result`
-    notes:       what a reader must know, one sentence each
     assumptions: conditions of the guarantee that follow from how rows were treated
+    notes:       what a reader must know, one sentence each
     asked:       the epsilon and delta that were asked for
     """
 
     notes: tuple[str, ...] = ()
-    assumptions: tuple[Condition, ...] = ()
     asked: tuple[float | None, float | None] = (None, None)
 
     @property
@@ -55,19 +53,9 @@ class Histogram(Result):
         epsilon, delta = self.asked
         return {"epsilon": epsilon, "delta": delta}
 
-    @cached_property
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        """One guarantee per adversary, the weakest first, each with all its conditions."""
-        return tuple(add_conditions(stated, self.assumptions) for stated in super().guarantees)
-
     def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Plain values, for JSON."""
         return {**super().to_dict(level, covers=covers), "notes": list(self.notes)}
-
-
-def add_conditions(guarantee: Guarantee, assumptions: Sequence[Condition]) -> Guarantee:
-    """The guarantee with further conditions."""
-    return replace(guarantee, condition=joint_condition((guarantee.condition, *assumptions)))
 
 
 def histogram(
@@ -86,7 +74,7 @@ def histogram(
     missing: str = "refuse",
     outside: str | None = None,
     other: object | None = None,
-    missing_spellings: Sequence[str] = (),
+    missing_spellings: str | Sequence[str] = (),
     encoding: str | None = None,
     groups: ColumnName | None = None,
     public_groups: bool = False,
@@ -140,6 +128,7 @@ def histogram(
     1.0
     """
     names = _column_names(column, user, groups)
+    _check_users_are_no_answers(table, column, user)
     # Before the table is read: the refusal must not depend on the answers.
     weights = _check_weights(weights, groups)
     if groups is not None:
@@ -152,7 +141,7 @@ def histogram(
         items=domain,
         from_data=domain_from_data,
         users=None if user is None else cells[user],
-        rules=Rules(missing, outside, other, tuple(missing_spellings), repeated),
+        rules=Rules(missing, outside, other, missing_spellings, repeated),
     )
     make_terms = partial(Terms, delta=delta, mechanism=mechanism, floor=floor, colluding=colluding)
     items = len(prepared.domain)
@@ -210,6 +199,20 @@ def _column_names(
                 "itself"
             ) from None
     return [column, *(name for name in (user, groups) if name is not None)]
+
+
+def _check_users_are_no_answers(
+    table: Any, column: ColumnName | None, user: ColumnName | None
+) -> None:
+    """Refuse the answers as the column of people: every item would count one of its holders."""
+    # A Series knows its own name, so that the name of its column may be left out.
+    answers = getattr(table, "name", None) if column is None else column
+    if user is not None and user == answers:
+        raise ParameterError(
+            f"the column {user!r} cannot be the answers and the people: name the column that "
+            "identifies people with --user (user= in Python), or leave it out if every row is "
+            "another person"
+        )
 
 
 def _check_weights(weights: str | None, groups: ColumnName | None) -> str:

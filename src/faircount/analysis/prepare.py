@@ -18,7 +18,7 @@ only the analyst sees it.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from faircount.accounting.conditions import ROWS_ARE_PEOPLE, AssumptionCode, Condition, assume
-from faircount.analysis.cells import ONE_VALUE_PER_CELL, explain_mismatches, is_missing, text_of
+from faircount.analysis.cells import explain_mismatches, text_of
 from faircount.core.arrays import Ints
-from faircount.core.domain import Domain
+from faircount.core.domain import ONE_VALUE_PER_CELL, Domain, is_missing
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 
 _PUBLIC = {
@@ -61,14 +61,14 @@ class Rules:
     missing, outside: "refuse", "drop" or "other"; `outside` is by default "other" if `other` is
                       given, else "refuse"
     other:            the item that such rows count as
-    spellings:        texts that count as no answer
+    spellings:        texts that count as no answer; one text is one spelling
     repeated:         "refuse" or "first", where rows of one user hold different answers
     """
 
     missing: str = REFUSE
     outside: str | None = None
     other: object | None = None
-    spellings: tuple[str, ...] = ()
+    spellings: str | Sequence[str] = ()
     repeated: str = REFUSE
 
     def __post_init__(self) -> None:
@@ -120,7 +120,9 @@ class Rules:
     def missing_texts(self, domain: Domain) -> list[str]:
         """The spellings that count as no answer, as texts; none of them may be an item."""
         items = {text_of(label) for label in domain.labels}
-        texts = [text_of(spelling) for spelling in self.spellings]
+        # A text is a sequence of letters, each of which would count as no answer.
+        spellings = (self.spellings,) if isinstance(self.spellings, str) else self.spellings
+        texts = [text_of(spelling) for spelling in spellings]
         # Otherwise an answer on the list would be left out or counted as another one.
         if items.intersection(texts):
             raise ParameterError(
@@ -251,7 +253,7 @@ def item_list(given: Any, answers: Sequence[object], from_data: bool) -> Domain:
     if given is not None and from_data:
         raise ParameterError("give the list of items, or take it from the data: not both")
     if given is not None:
-        return _given_list(given)
+        return _given_list(given, answers)
     if not from_data:
         raise RefusedError(
             "no list of items was given. A list taken from the answers reveals that somebody gave "
@@ -269,7 +271,7 @@ def item_list(given: Any, answers: Sequence[object], from_data: bool) -> Domain:
     return Domain(tuple(sorted(texts)))
 
 
-def _given_list(given: Any) -> Domain:
+def _given_list(given: Any, answers: Sequence[object]) -> Domain:
     """Read and check a list that the analyst gives."""
     if isinstance(given, str | os.PathLike):
         # Never the letters of a text: a single text is always the name of a file.
@@ -284,7 +286,16 @@ def _given_list(given: Any) -> Domain:
         # A categorical Series or array has a dtype, and the dtype has the categories.
         dtype = getattr(given, "dtype", given)
         labels = getattr(dtype, "categories", given)
-    domain = Domain.of(labels if isinstance(labels, int) else list(labels))
+    if labels is None:
+        raise ParameterError(
+            "domain: the categorical dtype has no categories yet; name them, as in "
+            "pd.CategoricalDtype(['yes', 'no'])"
+        )
+    if isinstance(labels, Iterable) and getattr(labels, "ndim", 1) == 1:
+        is_column = labels is given and hasattr(given, "dtype")
+        labels = list(labels)
+        _check_not_answers(labels, answers, is_column)
+    domain = Domain.of(labels)
     if any(is_missing(label) for label in domain.labels):
         raise ParameterError(
             "an item of the list is blank: remove it, and see the rule for missing answers"
@@ -295,6 +306,22 @@ def _given_list(given: Any) -> Domain:
             "two items of the list read alike (blanks around an item do not count): remove one"
         )
     return domain
+
+
+def _check_not_answers(
+    labels: Sequence[object], answers: Sequence[object], is_column: bool
+) -> None:
+    """Refuse the column of answers in place of the list of items."""
+    texts = [text_of(label) for label in labels]
+    repeats = len(set(texts)) < len(texts)
+    same = len(texts) == len(answers) and texts == [text_of(answer) for answer in answers]
+    # A list that the analyst wrote may hold, in a tiny table, the same as the rows do.
+    are_answers = (repeats or same) if is_column else (repeats and same)
+    if are_answers:
+        raise ParameterError(
+            "domain: these are the answers, not the list of items to choose from; give the public "
+            "list, as in ['yes', 'no']"
+        )
 
 
 def read_lines(path: Path) -> list[str]:

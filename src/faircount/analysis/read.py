@@ -77,6 +77,7 @@ def _select(table: Any, names: Sequence[ColumnName | None], encoding: str | None
         header = list(titles)
         wanted = _require_names(names)
         for name in wanted:
+            _check_not_index(name, header, table)
             _check_column(name, header, "the table")
         return [table[name] for name in wanted]
     if _is_column(table):
@@ -133,7 +134,26 @@ def _check_column(name: ColumnName, header: Sequence[object], source: str) -> No
         known = ", ".join(map(repr, header[:COLUMNS_IN_ERROR])) or "none"
         if len(header) > COLUMNS_IN_ERROR:
             known += ", ..."
-        raise AnswerError(f"{source} has no column {name!r}; it has {known}")
+        advice = ""
+        for column in header:
+            if _read_alike(column, name):
+                advice = f"; did you mean {column!r}?"
+        raise AnswerError(f"{source} has no column {name!r}; it has {known}{advice}")
+
+
+def _read_alike(column: object, name: ColumnName) -> bool:
+    """Whether two names differ in upper and lower case, blanks, or as 1 and '1' do."""
+    return str(column).strip().casefold() == str(name).strip().casefold()
+
+
+def _check_not_index(name: ColumnName, header: Sequence[object], table: Any) -> None:
+    """Refuse the name of a pandas index, which is no column although it prints like one."""
+    index_names = getattr(getattr(table, "index", None), "names", ())
+    if name in index_names and name not in header:
+        raise AnswerError(
+            f"{name!r} is the index of the table and not a column: use reset_index(), which makes "
+            "it one"
+        )
 
 
 def _select_from_file(path: Path, names: Sequence[str], encoding: str | None) -> Sequence[Any]:
@@ -231,18 +251,35 @@ def _parse_csv(lines: Iterator[str], names: Sequence[str], source: str) -> list[
         _check_column(name, header, source)
         places[name] = header.index(name)
         found[name] = []
-    for row in reader:
-        if not row:  # an empty line
-            continue
-        # A row of another length is an error: its cells would land in the wrong columns.
-        if len(row) != len(header):
-            raise AnswerError(
-                f"line {reader.line_num} of {source} has {len(row)} fields, but its header has "
-                f"{len(header)}"
-            )
+    for row in _check_rows(reader, len(header), source):
         for name, place in places.items():
             found[name].append(row[place])
     return [found[name] for name in names]
+
+
+def _check_rows(reader: Any, fields: int, source: str) -> Iterator[list[str]]:
+    """The rows below the header of a CSV file, each with this many fields."""
+    empty_lines: list[int] = []
+    for row in reader:
+        if not row:
+            empty_lines.append(reader.line_num)
+            continue
+        # Only what ends the file is no row. Elsewhere an empty line is a person without an answer,
+        # who must not vanish from the number of users.
+        if empty_lines and fields > 1:
+            raise AnswerError(
+                f"line {empty_lines[0]} of {source} is empty: remove it, or, if it is a person "
+                "without answers, write the delimiters between the empty cells"
+            )
+        yield from [[""]] * len(empty_lines)
+        empty_lines.clear()
+        # A row of another length is an error: its cells would land in the wrong columns.
+        if len(row) != fields:
+            raise AnswerError(
+                f"line {reader.line_num} of {source} has {len(row)} fields, but its header has "
+                f"{fields}"
+            )
+        yield row
 
 
 def excel_delimiter(line: str) -> str | None:

@@ -14,6 +14,8 @@ from typing import Any, TypedDict, Unpack, overload
 
 from numpy.typing import ArrayLike
 
+from faircount.accounting.conditions import ROWS_ARE_PEOPLE
+from faircount.analysis.read import check_rows_are_people
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError, RefusedError
@@ -67,7 +69,8 @@ def run(
 ) -> Result | MeanResult:
     """Run a mechanism on one answer per user and return estimates, intervals and the guarantee.
 
-    answers: one item of the mechanism's list per user; numbers in [-1, 1] for Duchi and PM
+    answers: one item of the mechanism's list per user; numbers in [-1, 1] for Duchi and PM. The
+        guarantee holds on condition that every answer is another person's
     mechanism: such as `Laplace(items=cities, epsilon=1.0)`
     topology: how the shares travel: "servers" (each user sends one share to each of two servers),
         "explicit" (every user holds shares of every other), "masked" (users hide their vectors
@@ -100,6 +103,7 @@ def run(
         raise ParameterError("mechanism must be one of faircount's mechanisms")
     if not mechanism.makes_shares and (topology, parties) != (None, None):
         raise ParameterError(f"{mechanism.name} makes no shares: leave topology and parties out")
+    check_rows_are_people(answers)
     if proofs:
         _check_provable(mechanism, topology)
         topology = "servers"
@@ -114,7 +118,7 @@ def run(
         bound = mechanism.bind(check_integer("number of answers", values.size, least=1))
         with charge(ledger, population, source, [bound], f"mean, {bound.name}"):
             mean = bound.decode(bound.total(bound.respond(values, source)), values.size)
-        return MeanResult(bound, mean, values.size, facts)
+        return MeanResult(bound, mean, values.size, facts, (ROWS_ARE_PEOPLE,))
 
     if not isinstance(mechanism, FrequencyMechanism):
         raise ParameterError(
@@ -129,7 +133,7 @@ def run(
             result = _add_shares(positions, survey, parties, source, progress)
         else:
             result = _play_protocol(chosen, positions, survey, source, progress)
-    return replace(result, facts={**result.facts, **facts})
+    return replace(result, facts={**result.facts, **facts}, assumptions=(ROWS_ARE_PEOPLE,))
 
 
 def charge(

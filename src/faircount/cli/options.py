@@ -1,6 +1,7 @@
 """Options that several commands share, so that the same option means the same everywhere."""
 
 import csv
+import os
 from pathlib import Path
 
 import click
@@ -37,6 +38,16 @@ ADDRESS_COLUMN = click.option(
 DELTA = "Probability that the privacy loss exceeds epsilon"
 FLOOR = "Minimum number of other people known to choose each item"
 COLLUDING = "Share of the users who may collude; at least one always counts as an insider"
+
+
+def parse_items(option: str, given: str) -> list[str]:
+    """The items of an option, as `parse_list` reads them."""
+    items = parse_list(option, "a,b,c", given)
+    # One item is never a list, so the lines of the file were meant. Path.is_file raises for texts
+    # that are too long for a name.
+    if len(items) == 1 and os.path.isfile(given):  # noqa: PTH113
+        raise ParameterError(f"{option} {given} is the name of a file: did you mean @{given}?")
+    return items
 
 
 def parse_list(option: str, example: str, given: str) -> list[str]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import COLLUDING, DELTA, FILE, FLOOR, JSON, parse_list
+from faircount.cli.options import COLLUDING, DELTA, FILE, FLOOR, JSON, parse_items, parse_list
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.mechanisms.registry import frequency_names
 
@@ -215,7 +215,7 @@ def _estimate(
     from faircount.core.entropy import SeededStream
 
     if options["domain"] is not None:
-        options["domain"] = parse_list("--domain", "a,b,c", options["domain"])
+        options["domain"] = parse_items("--domain", options["domain"])
     spellings = options["missing_spellings"]
     options["missing_spellings"] = ()
     if spellings is not None:

@@ -36,6 +36,23 @@ def _escape_control(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
+ONE_VALUE_PER_CELL = "answers must be single values, one per row: a cell holds a list"
+
+
+def is_missing(value: object) -> bool:
+    """Whether an answer is None, blank text, NaN, NaT or pandas' NA."""
+    if value is None or isinstance(value, str):
+        return not (value and value.strip())
+    try:
+        # NaN and NaT are the values that differ from themselves.
+        return bool(value != value)
+    except TypeError:
+        # The truth value of pandas' NA is undefined, whatever it is compared with.
+        return True
+    except ValueError:
+        raise AnswerError(ONE_VALUE_PER_CELL) from None
+
+
 @dataclass(frozen=True, slots=True)
 class Domain:
     """Ordered, distinct labels; position j is the paper's item I_(j+1)."""
@@ -74,6 +91,16 @@ class Domain:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the items are the numbers 0, 1, ..., as after a number of items was given."""
+        return self.labels == tuple(range(len(self)))
+
+    @property
+    def numbering(self) -> str:
+        """A sentence about the items of a numbered list; empty for other lists."""
+        return f"The items are the numbers 0 to {len(self) - 1}. " if self.is_numbered else ""
+
     def encode(self, answers: Iterable[object]) -> NDArray[np.int64]:
         """Return the positions of the answers in the list of items.
 
@@ -87,22 +114,39 @@ class Domain:
         if hasattr(answers, "to_pylist"):
             # The scalars of an Arrow column do not compare equal to Python's own values.
             answers = answers.to_pylist()
+        if not isinstance(answers, Iterable):
+            raise AnswerError("answers must be a list, one item per user")
+        if not isinstance(answers, Sequence | np.ndarray):
+            answers = list(answers)
         indices = self._positions(answers)
         if indices.ndim != 1 or indices.size == 0:
             raise AnswerError("answers must be a non-empty list, one item per user")
         unknown = np.flatnonzero((indices < 0) | (indices >= len(self)))
         if unknown.size:
-            raise AnswerError(
-                f"{unknown.size} of {indices.size} answers are not in the item list "
-                f"(first at position {unknown[0]}): add the items to the public list, "
-                "or map those answers to one of its items"
-            )
+            raise AnswerError(self._explain_unknown(answers, unknown))
         return indices
+
+    def _explain_unknown(
+        self, answers: Sequence[object] | NDArray[np.generic], unknown: NDArray[np.int64]
+    ) -> str:
+        """Say how many answers are missing, or else how many are not in the list."""
+        missing = [position for position in unknown.tolist() if is_missing(answers[position])]
+        if missing:
+            return (
+                f"{len(missing)} of {len(answers)} users have no answer (first at position "
+                f"{missing[0]}): leave them out if it is public who they are, or give an item of "
+                "the list in their place"
+            )
+        return (
+            f"{unknown.size} of {len(answers)} answers are not in the item list "
+            f"(first at position {unknown[0]}): add the items to the public list, "
+            f"or map those answers to one of its items. {self.numbering}"
+        ).rstrip()
 
     def _positions(self, answers: Iterable[object]) -> NDArray[np.int64]:
         """Look up every answer; one that is not in the list gets a position outside of it."""
         is_integer_array = isinstance(answers, np.ndarray) and answers.dtype.kind in "iu"
-        if is_integer_array and self.labels == tuple(range(len(self))):
+        if is_integer_array and self.is_numbered:
             # The labels are their own positions: no dictionary is needed for millions of answers.
             return np.asarray(answers).astype(np.int64)
         position_of = {label: position for position, label in enumerate(self.labels)}

@@ -1,6 +1,6 @@
 """What an analyst gets: estimates with intervals, and the guarantee under which they were made."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting.conditions import Condition, joint_condition
 from faircount.accounting.guarantee import Guarantee, Void
 from faircount.core import plain
 from faircount.core.arrays import Floats, read_only
@@ -25,14 +26,20 @@ def void_if(simulation: bool, guarantee: Guarantee) -> Guarantee:
     return replace(guarantee, void=Void.SEEDED) if simulation else guarantee
 
 
+def add_conditions(guarantee: Guarantee, assumptions: Sequence[Condition]) -> Guarantee:
+    """The guarantee with further conditions."""
+    return replace(guarantee, condition=joint_condition((guarantee.condition, *assumptions)))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Frequencies):
     """Estimated frequencies of the items among the `included` users.
 
-    mechanism: the mechanism that ran, bound to its number of users
-    aggregate: the decoded sums, one number per item
-    included:  number of users in the sums
-    facts:     about the run: topology, number of share holders, modulus, whether it is a simulation
+    mechanism:   the mechanism that ran, bound to its number of users
+    aggregate:   the decoded sums, one number per item
+    included:    number of users in the sums
+    facts:       about the run, such as topology, share holders, modulus, whether it is a simulation
+    assumptions: conditions of the guarantee that follow from how the answers were collected
 
     >>> result = fc.run(["yes"] * 60 + ["no"] * 40, fc.Laplace(items=["yes", "no"], epsilon=1.0))
     >>> result.estimates.shape
@@ -43,6 +50,7 @@ class Result(Frequencies):
     aggregate: NDArray[Any]
     included: int
     facts: Mapping[str, object] = field(default_factory=dict)
+    assumptions: tuple[Condition, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "aggregate", read_only(self.aggregate))
@@ -105,7 +113,10 @@ class Result(Frequencies):
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """One guarantee per adversary, the weakest first; missing users are accounted for."""
-        stated = self.mechanism.stated_guarantees(self.included)
+        stated = [
+            add_conditions(guarantee, self.assumptions)
+            for guarantee in self.mechanism.stated_guarantees(self.included)
+        ]
         return tuple(void_if(self.simulation, guarantee) for guarantee in stated)
 
     @property
@@ -151,16 +162,18 @@ class Result(Frequencies):
 class MeanResult:
     """An estimated mean of values in [-1, 1].
 
-    mechanism: the mechanism that ran, bound to its number of users
-    aggregate: sums of the reports
-    included:  number of users in the sums
-    facts:     about the run, such as whether it is a simulation
+    mechanism:   the mechanism that ran, bound to its number of users
+    aggregate:   sums of the reports
+    included:    number of users in the sums
+    facts:       about the run, such as whether it is a simulation
+    assumptions: conditions of the guarantee that follow from how the answers were collected
     """
 
     mechanism: LocalMean
     aggregate: Any
     included: int
     facts: Mapping[str, object] = field(default_factory=dict)
+    assumptions: tuple[Condition, ...] = ()
 
     @property
     def simulation(self) -> bool:
@@ -178,7 +191,8 @@ class MeanResult:
     @property
     def guarantee(self) -> Guarantee:
         """Local differential privacy of every report."""
-        return void_if(self.simulation, self.mechanism.stated_guarantees()[0])
+        stated = add_conditions(self.mechanism.stated_guarantees()[0], self.assumptions)
+        return void_if(self.simulation, stated)
 
     def interval(self, level: float = 0.95, *, covers: str = "users") -> tuple[float, float]:
         """Return the confidence interval of the mean.

@@ -77,9 +77,12 @@ class NoiseLaw:
 
     @cached_property
     def mean(self) -> float:
-        """Expected value, in counts."""
-        # Not a matrix product: the rounding of those depends on the number of threads.
-        return float((self.pmf * self.values).sum())
+        """Expected value, in counts; for symmetric noise exactly the middle of the support."""
+        middle = self.low + (self.pmf.size - 1) / 2
+        # Opposite points are taken together, so that no rounding is left where they cancel. Not a
+        # matrix product: the rounding of those depends on the number of threads.
+        steps = self.low - middle + np.arange(self.pmf.size)
+        return (middle + float(((self.pmf - self.pmf[::-1]) * steps).sum()) / 2) / self.scale
 
     @cached_property
     def variance(self) -> float:
@@ -119,7 +122,7 @@ def fits_total(items: int, deviation: float) -> bool:
 @lru_cache(maxsize=64)
 def fit_noise(noise: NoiseLaw, items: int) -> NoiseLaw:
     """Return the law of e_j - mean(e) for independent noise e of this law in all items."""
-    own = _cut_tails(noise.low, noise.pmf)
+    own = _cut_tails(noise.low, _even_out(noise.pmf))
     others = _sum_of(own, items - 1)
     # In steps of 1 / (items * scale): (items - 1) e_j, whose points lie items - 1 steps apart,
     # minus the sum of the others.
@@ -132,6 +135,17 @@ def fit_noise(noise: NoiseLaw, items: int) -> NoiseLaw:
 
 # A law as its smallest value and the probabilities from there on.
 _Law = tuple[int, Floats]
+
+
+def _even_out(pmf: Floats) -> Floats:
+    """Return the mean of the probabilities and their mirror image if only rounding parts them."""
+    if not np.allclose(pmf, pmf[::-1], rtol=1e-9, atol=0):
+        return pmf
+    return np.asarray((pmf + pmf[::-1]) / 2)
+
+
+def _is_symmetric(pmf: Floats) -> bool:
+    return np.array_equal(pmf, pmf[::-1])
 
 
 def _cut_tails(low: int, pmf: Floats) -> _Law:
@@ -155,6 +169,14 @@ def _sum_of(law: _Law, terms: int) -> _Law:
 
 
 def _convolve(spaced: Floats, other: Floats) -> Floats:
+    """Return the convolution, which is exactly symmetric if both laws are."""
+    pmf = _convolve_rounded(spaced, other)
+    if _is_symmetric(spaced) and _is_symmetric(other):
+        return np.asarray((pmf + pmf[::-1]) / 2)
+    return pmf
+
+
+def _convolve_rounded(spaced: Floats, other: Floats) -> Floats:
     """Return the convolution; term by term, which is exact in the tails, unless that is slow."""
     size = spaced.size + other.size - 1
     terms = np.flatnonzero(spaced)

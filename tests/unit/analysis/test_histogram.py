@@ -276,3 +276,22 @@ def test_every_result_says_that_running_again_spends_again() -> None:
     assert "spends privacy again" in str(release)
     assert "spends privacy again" in release.to_dict()["again"]
     assert "spends privacy again" in str(fc.run(np.linspace(-1, 1, 50), fc.Duchi(epsilon=1.0)))
+
+
+def test_people_without_an_answer_do_not_vanish_with_their_empty_lines(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("answer\n" + "A\n" * 400 + "\n" * 50 + "B\n" * 400 + "\n\n")
+    with pytest.raises(AnswerError, match="50 of 850 users have no answer"):
+        histogram(path, "answer", domain=["A", "B"], **BUDGET)
+    result = histogram(
+        path, "answer", domain=["A", "B", "none"], missing="other", other="none", **BUDGET
+    )
+    assert result.included == 850
+
+
+@pytest.mark.parametrize(
+    "arguments", [(pd.DataFrame(TABLE), "city"), (pd.Series(TABLE["city"], name="city"),)]
+)
+def test_the_answers_do_not_tell_people_apart(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(ParameterError, match="'city' cannot be the answers and the people"):
+        histogram(*arguments, user="city", domain=CITIES, **BUDGET)

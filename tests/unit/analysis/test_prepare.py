@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faircount.accounting.conditions import ROWS_ARE_PEOPLE, AssumptionCode, assume
-from faircount.analysis.cells import is_missing, text_of
+from faircount.analysis.cells import text_of
 from faircount.analysis.prepare import (
     Prepared,
     Rules,
     first_rows,
     prepare,
 )
+from faircount.core.domain import is_missing
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 
 NOTHING = [
@@ -195,6 +196,9 @@ def test_a_list_from_the_answers_must_be_asked_for() -> None:
         ([1, "1"], "read alike"),
         (["a", " "], "blank"),
         ("abc", "there is no file 'abc'.*a list of items"),
+        (pd.CategoricalDtype(), "the categorical dtype has no categories yet"),
+        (2.5, "items must be"),
+        (np.array(3.5), "items must be"),
     ],
     ids=str,
 )
@@ -205,6 +209,20 @@ def test_bad_lists_are_refused(items: Any, words: str) -> None:
 
 def test_a_number_of_items_stands_for_labels_from_zero() -> None:
     assert encode([0, 2, "1"], 3).positions.tolist() == [0, 2, 1]
+    assert encode([0, 2, "1"], np.int64(3)).positions.tolist() == [0, 2, 1]
+    with pytest.raises(AnswerError, match=r"outside the list\. The items are the numbers 0 to 3\."):
+        encode(["a", "b"], 4)
+
+
+def test_the_answers_are_not_taken_for_the_list_of_items() -> None:
+    repeated = pd.Series(["a", "b", "a"])
+    distinct = pd.Series(["a", "b", "c"])
+    for column in (repeated, repeated.tolist(), repeated.to_numpy(), distinct):
+        with pytest.raises(ParameterError, match="these are the answers, not the list"):
+            encode(list(column), column)
+    with pytest.raises(ParameterError, match="these are the answers, not the list"):
+        encode(["a", "b", None, "a"], repeated)
+    assert encode(["a", "b"], ["a", "b"]).positions.tolist() == [0, 1]
 
 
 def test_cells_that_are_lists_are_refused() -> None:
@@ -276,6 +294,11 @@ def test_spellings_of_no_answer_are_named_by_the_analyst() -> None:
         encode(["a", "NA", ""], ["a", "b"], spellings=("NA",))
     with pytest.raises(ParameterError, match="is an item of the list"):
         encode(["a"], ["a", "NA"], spellings=("NA",))
+
+
+def test_one_text_is_one_spelling_of_no_answer() -> None:
+    found = encode(["a", "n", "n/a"], ["a", "n"], missing="drop", spellings="n/a")
+    assert found.positions.tolist() == [0, 1]
 
 
 def test_a_list_from_a_file(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def write(folder: Path, text: str, **how: Any) -> Path:
 
 
 def test_csv_with_unicode_and_commas(tmp_path: Path) -> None:
-    path = write(tmp_path, 'id,city\n1,Zürich\n2,"São Paulo, Brazil"\n\n3,東京\n')
+    path = write(tmp_path, 'id,city\n1,Zürich\n2,"São Paulo, Brazil"\n3,東京\n\n\n')
     assert columns(path, ["city", "id"]) == [ROWS["city"], ROWS["id"]]
     assert columns(str(path), ["city"]) == [ROWS["city"]]
 
@@ -54,6 +54,7 @@ def test_a_cell_may_hold_a_line_break(tmp_path: Path) -> None:
         ("id,city\n", "no rows"),
         ("id,town\n1,a\n", "no column 'city'; it has 'id', 'town'"),
         ("city,city\na,b\n", "2 columns named 'city'"),
+        ("id,city\n1,a\n\n\n2,b\n", "line 3 of .*table.csv is empty: remove it"),
         ("id,city\n1,a\n2\n", "line 3 .* has 1 fields, but its header has 2"),
         ('id,city\n1,"a\n2,b\n', "not readable as CSV"),
     ],
@@ -61,6 +62,36 @@ def test_a_cell_may_hold_a_line_break(tmp_path: Path) -> None:
 def test_bad_files_are_told_in_words(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(AnswerError, match=words):
         columns(write(tmp_path, text), ["city"])
+
+
+def test_an_empty_line_in_a_file_of_one_column_is_an_empty_cell(tmp_path: Path) -> None:
+    path = write(tmp_path, "city\n\na\n\n\nb\n\n\n")
+    assert columns(path, ["city"]) == [["", "a", "", "", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("header", "name", "meant"),
+    [
+        (["id", "City"], "city", "'City'"),
+        (["id", " city"], "city", "' city'"),
+        ([0, 1], "1", "1"),
+        (["0", "1"], 1, "'1'"),
+    ],
+)
+def test_a_name_that_nearly_fits_is_suggested(header: list[Any], name: Any, meant: str) -> None:
+    table = {column: ["a", "b"] for column in header}
+    for kind in (dict, pd.DataFrame):
+        with pytest.raises(AnswerError, match=rf"did you mean {meant}\?$"):
+            columns(kind(table), [name])
+    with pytest.raises(AnswerError, match=r"no column 'town'; it has [^?]*$"):
+        columns(table, ["town"])
+
+
+def test_the_name_of_the_index_is_no_column() -> None:
+    frame = pd.DataFrame(ROWS).set_index("id")
+    with pytest.raises(AnswerError, match=r"'id' is the index of the table .* reset_index\(\)"):
+        columns(frame, ["city", "id"])
+    assert columns(frame.reset_index(), ["city", "id"]) == [ROWS["city"], ROWS["id"]]
 
 
 def test_files_that_are_not_there_or_not_text(tmp_path: Path) -> None:

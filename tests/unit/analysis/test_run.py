@@ -3,9 +3,11 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import faircount as fc
+from faircount.accounting.conditions import ROWS_ARE_PEOPLE
 from faircount.analysis.run import TOPOLOGIES, run
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, ParameterError
@@ -23,6 +25,22 @@ def test_without_noise_every_form_opens_the_exact_sum(topology: str) -> None:
     result = run(ANSWERS, EVERYBODY, topology=topology, entropy=SeededStream(41))
     assert result.aggregate.tolist() == [9, 5, 2]
     assert result.included == 16
+
+
+@pytest.mark.parametrize(
+    ("answers", "mechanism"),
+    [
+        (ANSWERS, fc.Laplace(items=ITEMS, epsilon=1.0)),
+        (ANSWERS, fc.GRR(items=ITEMS, epsilon=1.0)),
+        ([0.5, -0.5], fc.Duchi(epsilon=1.0)),
+    ],
+)
+def test_every_answer_must_be_another_persons(answers: Any, mechanism: Any) -> None:
+    assert run(answers, mechanism).guarantee.condition == ROWS_ARE_PEOPLE
+    repeated = pd.Series(answers, index=[0] * len(answers))
+    with pytest.raises(AnswerError, match=r"as after explode\(\)"):
+        run(repeated, mechanism)
+    assert run(repeated.reset_index(drop=True), mechanism).included == len(answers)
 
 
 @pytest.mark.parametrize("topology", ["shares", "two-stage"])

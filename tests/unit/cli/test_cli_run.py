@@ -264,7 +264,7 @@ def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
             f"{RUN} --epsilon 1 --mechanism dpds",
             "dpds: needs a floor of 80 holders per item (--floor 80",
         ),
-        (f"{RUN} --epsilon 1 --user city --missing other", "name the item: --other ITEM"),
+        (f"{RUN} --epsilon 1 --missing other", "name the item: --other ITEM"),
         ("run answers.csv --column town --epsilon 1 --domain a,b", "no column 'town'"),
         ("run nothing.csv --column town --epsilon 1 --domain a,b", "cannot be opened"),
         (
@@ -272,6 +272,11 @@ def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
             "nothing.txt cannot be opened: no such",
         ),
         ("run answers.csv --column city --epsilon 1 --domain a", "at least 2 items"),
+        (
+            "run answers.csv --column city --epsilon 1 --domain cities.txt",
+            "--domain cities.txt is the name of a file: did you mean @cities.txt?",
+        ),
+        (f"{RUN} --epsilon 1 --user city", "cannot be the answers and the people"),
         (
             "run answers.csv --column city --epsilon 1 --domain ,",
             "--domain lists nothing: write --domain a,b,c",

@@ -1,4 +1,8 @@
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +32,9 @@ def test_bad_item_lists_are_refused(items: object) -> None:
         Domain.of(items)  # type: ignore[arg-type] # that is the point
 
 
-@pytest.mark.parametrize("answers", [[], ["x"], [None], [["a"]], [float("nan")], np.array([["a"]])])
+@pytest.mark.parametrize(
+    "answers", [[], ["x"], [None], [["a"]], [float("nan")], np.array([["a"]]), 5]
+)
 def test_bad_answers_are_refused_without_being_repeated(answers: object) -> None:
     with pytest.raises(AnswerError) as caught:
         Domain.of(["a", "b"]).encode(answers)  # type: ignore[arg-type] # that is the point
@@ -38,6 +44,20 @@ def test_bad_answers_are_refused_without_being_repeated(answers: object) -> None
 def test_where_the_first_unknown_answer_stands_is_said() -> None:
     with pytest.raises(FaircountError, match=r"2 of 4 answers .* position 1"):
         Domain.of(["a", "b"]).encode(["a", "zebra", "b", "zebra"])
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), " ", pd.NaT, pd.NA])
+@pytest.mark.parametrize("kind", [list, pd.Series, iter])
+def test_no_answer_is_called_that(missing: object, kind: Callable[[object], Any]) -> None:
+    with pytest.raises(AnswerError, match=r"1 of 3 users have no answer \(first at position 1\)"):
+        Domain.of(["a", "b"]).encode(kind(["a", missing, "zebra"]))
+
+
+def test_a_numbered_list_says_which_numbers_it_holds() -> None:
+    with pytest.raises(AnswerError, match=r"The items are the numbers 0 to 3\.$"):
+        Domain.of(4).encode(["a", "b"])
+    with pytest.raises(AnswerError, match="one of its items"):
+        Domain.of(["a", "b"]).encode(["c"])
 
 
 @given(st.text())

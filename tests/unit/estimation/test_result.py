@@ -42,7 +42,7 @@ def test_estimates_intervals_and_consistency(result: Result) -> None:
 def test_it_prints_and_dumps(result: Result) -> None:
     words = str(result)
     assert "laplace: 100 users, 3 items" in words
-    assert "for any data" in words
+    assert "provided that each row is another person" in words
     assert "Aldmoor" in words
     plain = json.loads(json.dumps(result.to_dict()))
     assert plain["n"] == 100

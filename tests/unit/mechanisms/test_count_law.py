@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import faircount as fc
-from faircount.mechanisms.count_law import NORMAL_FROM, Channel
+from faircount.mechanisms.count_law import NORMAL_FROM, Channel, NoiseLaw, fit_noise
 
 MECHANISMS = [
     fc.GRR(items=2, users=28, epsilon=5.0),
@@ -79,3 +79,30 @@ def test_wide_sums_are_taken_for_normal_and_that_makes_no_difference() -> None:
     exact = law.law(users // 4, users)
     off = np.abs(exact.values - exact.mean) / users / 0.5
     assert exact.pmf[off <= half].sum() == pytest.approx(0.95, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        fc.Laplace(items=2, epsilon=1.0),
+        fc.Laplace(items=40, epsilon=0.1),
+        fc.Decoys(items=3, epsilon=1.0, delta=1e-3),
+        fc.DPDG(items=3, epsilon=1.0, delta=1e-3),
+        fc.ServerLaplace(items=3, epsilon=1.0),
+    ],
+    ids=str,
+)
+def test_rounding_leaves_nothing_of_a_count_of_zero(mechanism: Any) -> None:
+    channel = mechanism.bind(1000).channel(1000)
+    coins = channel.noise.mean if channel.noise.low == 0 else 0.0
+    assert channel.estimate(np.array([coins]), 1000).tolist() == [0.0]
+    fitted = channel.on_total(mechanism.N)
+    if fitted is not channel:
+        assert fitted.noise.mean == 0.0
+        assert fitted.estimate(np.array([0, 1000]), 1000).tolist() == [0.0, 1.0]
+
+
+def test_the_mean_of_lopsided_noise_is_that_of_its_points() -> None:
+    law = NoiseLaw(3, np.array([0.5, 0.25, 0.25]), scale=2)
+    assert law.mean == pytest.approx((3 * 0.5 + 4 * 0.25 + 5 * 0.25) / 2, abs=1e-15)
+    assert fit_noise(law, 3).mean == pytest.approx(0.0, abs=1e-12)

@@ -14,7 +14,7 @@ from faircount.cli.options import (
     FOLDER,
     JSON,
     PEOPLE,
-    parse_list,
+    parse_items,
 )
 
 if TYPE_CHECKING:
@@ -136,9 +136,7 @@ def create_command(
 
     listed = None if people is None else read_people(people, address_column)
     with spinner("comparing mechanisms and fetching keys from both servers ..."):
-        survey = Survey.create(
-            folder, items=parse_list("--items", "a,b,c", items), people=listed, **given
-        )
+        survey = Survey.create(folder, items=parse_items("--items", items), people=listed, **given)
     notes = _notes_about(survey, own_budget=not given["population"])
     if listed is not None and listed.note:
         notes.append(listed.note)
