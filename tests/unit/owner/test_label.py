@@ -30,7 +30,7 @@ def make_survey(both_apps: Any, **more: Any) -> Survey:
         "items": ["tea", "coffee"],
         "users": PEOPLE,
         "epsilon": 8.0,
-        "dropout": 0.5,
+        "minimum": "50%",
         "owner": "A & B",
         "s1_operator": "One",
         "s2_operator": "Two",

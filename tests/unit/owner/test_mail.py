@@ -48,7 +48,7 @@ def make_survey(both_apps: Any, language: str = "en", *, is_open: bool = True) -
     owner = OwnerFile(s1, s2, s1.address, (8.0, 1e-6), language)
     survey, _ = create(
         both_apps.folder / "survey",
-        SurveyRequirements(("tea", "coffee"), PEOPLE, 8.0, dropout=0.5),
+        SurveyRequirements(("tea", "coffee"), PEOPLE, 8.0, minimum=PEOPLE // 2),
         SurveyDescription("Tea or\ncoffee?", owner="A company", contact="hr@example.org"),
         owner,
         people=People(names, ("Name",), rows),

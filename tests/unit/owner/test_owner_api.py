@@ -25,7 +25,7 @@ def make_survey(both_apps: Any, folder: Path, **more: Any) -> Survey:
         "items": ["tea", "coffee"],
         "people": [f"p{number}@example.org" for number in range(PEOPLE)],
         "epsilon": 8.0,
-        "dropout": 0.5,
+        "minimum": "50%",
         "open_for": "2h",
         "owner": "A company",
         "anyway": True,
