@@ -26,6 +26,7 @@ from faircount.analysis.prepare import Prepared, Rules, prepare
 from faircount.analysis.read import ColumnName, check_rows_are_people, columns
 from faircount.analysis.run import charge, run
 from faircount.analysis.terms import AUTO, PlannedSurvey, Terms, check_worthwhile
+from faircount.core.arguments import explain_arguments
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
@@ -70,6 +71,7 @@ def add_conditions(guarantee: Guarantee, assumptions: Sequence[Condition]) -> Gu
     return replace(guarantee, condition=joint_condition((guarantee.condition, *assumptions)))
 
 
+@explain_arguments('fc.histogram(frame, "city", epsilon=1.0, domain=cities)')
 def histogram(
     table: Any,
     column: ColumnName | None = None,

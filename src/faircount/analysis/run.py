@@ -14,6 +14,7 @@ from typing import Any, TypedDict, Unpack, overload
 
 from numpy.typing import ArrayLike
 
+from faircount.core.arguments import describe_value, explain_arguments
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError, RefusedError
@@ -53,6 +54,7 @@ def run(
 ) -> Result: ...
 @overload
 def run(answers: ArrayLike, mechanism: LocalMean, **options: Unpack[Options]) -> MeanResult: ...
+@explain_arguments('fc.run(answers, fc.Laplace(items=["yes", "no"], epsilon=1.0))')
 def run(
     answers: Any,
     mechanism: Mechanism,
@@ -97,7 +99,10 @@ def run(
             "out"
         )
     if not isinstance(mechanism, Mechanism):
-        raise ParameterError("mechanism must be one of faircount's mechanisms")
+        raise ParameterError(
+            "mechanism must be one of faircount's mechanisms with its parameters, such as "
+            f"fc.Laplace(items=cities, epsilon=1.0), not {describe_value(mechanism)}"
+        )
     if not mechanism.makes_shares and (topology, parties) != (None, None):
         raise ParameterError(f"{mechanism.name} makes no shares: leave topology and parties out")
     if proofs:

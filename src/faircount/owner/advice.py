@@ -112,7 +112,7 @@ class Advice:
             proofs = "Every report is proven to be one vote"
         return (
             f"At least {self.minimum:,} of the {requirements.users:,} invited people must answer. "
-            f"With 95% certainty every frequency is then accurate to {self.error_text} of those "
+            f"With 95% certainty each frequency is then accurate to {self.error_text} of those "
             f"who answer. The answers are private {condition}. {proofs}. Mechanism: "
             f"{self.mechanism.name}, topology: {requirements.topology}."
         )
