@@ -39,15 +39,15 @@ def _verify_row(params: SurveyParameters, row: Residues, number: int) -> Case:
         "row": row.tolist(),
         "key": secret(number),
         "share": pack(first, form.q),
-        "answers_1": verifier_shares[0][0].tolist(),
-        "answers_2": verifier_shares[1][0].tolist(),
+        "verifier_share_1": verifier_shares[0][0].tolist(),
+        "verifier_share_2": verifier_shares[1][0].tolist(),
         "accepted": bool(query.accepts(*verifier_shares)[0]),
     }
 
 
 def _describe_query(params: SurveyParameters) -> Case:
     form = _form(params)
-    point = query_point(form, derive_key(b"".join(VALUES), params.digest, tagged_hash(b"question")))
+    point = query_point(form, derive_key(b"".join(VALUES), params.digest, tagged_hash(b"query")))
     values = {
         "v1": VALUES[0],
         "v2": VALUES[1],

@@ -384,7 +384,7 @@ def explicit_users() -> list[Case]:
             "sum": [1, 2, 3],
             "set_digest": now.set_digest,
             "masked_sum": vector,
-            "sealed_seed": encrypted_seed,
+            "encrypted_seed": encrypted_seed,
         }
     return made
 

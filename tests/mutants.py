@@ -3,7 +3,8 @@
     python tests/mutants.py               all of them
     python tests/mutants.py set receipt   those whose name contains one of these texts
 
-In the source a check carries a tag, `# check: slug - which attack it refuses`. A mutant names the
+In the source a check carries a tag, `# check: slug - which attack it refuses`; in JavaScript `//`
+takes the place of `#`. A mutant names the
 slug, an operation that disables the check (`security_checks/operations.py`), and the tests that
 must fail then. The script copies the package into a temporary directory, changes one file there and
 runs the tests on it. If they pass the mutant survives: the check is not tested, and the script
@@ -19,8 +20,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from security_checks import owner, peers, roles, servers, service, two_stage
-from security_checks.mutant import Mutant
+from security_checks import owner, page, peers, roles, servers, service, two_stage
+from security_checks.mutant import Mutant, ScriptMutant
 from security_checks.tags import TagError, files_by_slug
 
 ROOT = Path(__file__).parent.parent
@@ -32,6 +33,7 @@ MUTANTS = (
     *two_stage.MUTANTS,
     *service.MUTANTS,
     *owner.MUTANTS,
+    *page.MUTANTS,
 )
 
 
@@ -48,7 +50,7 @@ def find_file(slug: str) -> Path:
     return files[0].relative_to(SOURCE)
 
 
-def survives(mutant: Mutant) -> bool:
+def survives(mutant: Mutant | ScriptMutant) -> bool:
     """Whether the tests pass without the check."""
     file = find_file(mutant.slug)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]

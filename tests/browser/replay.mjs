@@ -256,7 +256,7 @@ async function judged(one, accepted) {
   const shares = [first, second].map((share) =>
     verifierShareOf(field, one, share.map(Number), point),
   );
-  equal(shares, [one.answers_1, one.answers_2], "verifier shares");
+  equal(shares, [one.verifier_share_1, one.verifier_share_2], "verifier shares");
   const isAccepted = accepts(field, one, ...shares, point);
   equal([isAccepted, one.accepted], [accepted, accepted], "decision");
 }

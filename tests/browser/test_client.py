@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import faircount
 from faircount.accounting.exact import decoys_delta, sampling_delta
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import RefusedError
@@ -21,6 +22,7 @@ from faircount.protocol.roles.coordinator import coordinate, end_phase
 from faircount.protocol.simulator import converse, result_of, set_up
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.codec import parse
+from faircount.protocol.wire.digests import audit_path, build_tree, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Acknowledgement
 
 HERE = Path(__file__).parent
@@ -137,6 +139,42 @@ def test_votes_with_coins_are_proven_too(mechanism, flipped: int) -> None:
         assert (
             abs(heads - flipped / 2) <= 5.2 * np.sqrt(flipped) / 2
         )  # 6e-7 for three items, two-sided
+
+
+COUNTED = """
+const { isCounted } = await import(process.argv[1]);
+const { readFileSync } = await import("node:fs");
+const unhex = (text) => Uint8Array.from(Buffer.from(text, "hex"));
+const { root, included, user, key, proofs } = JSON.parse(readFileSync(0, "utf8"));
+const published = { root: unhex(root), included };
+const found = [];
+for (const { index, size, path } of proofs) {
+  const proof = { index, size, path: path.map(unhex) };
+  found.push(await isCounted(published, proof, unhex(user), unhex(key)));
+}
+console.log(JSON.stringify(found));
+"""
+
+
+def test_a_proof_for_a_tree_of_another_size_proves_nothing() -> None:
+    """In trees of three and of four entries the first one has a path of the same form."""
+    entries = [(bytes([at]) * 16, bytes([at]) * 32) for at in range(3)]
+    tree = build_tree(roster_leaves(entries))
+    path = [node.hex() for node in audit_path(tree, 0)]
+    user, key = entries[0]
+    given = {
+        "root": merkle_root(roster_leaves(entries)).hex(),
+        "included": 3,
+        "user": user.hex(),
+        "key": key.hex(),
+        "proofs": [{"index": 0, "size": size, "path": path} for size in (3, 4)],
+    }
+    # The installed script, which may be a changed one (tests/mutants.py).
+    script = Path(faircount.__file__).parent / "web" / "client" / "signatures.js"
+    found = in_node(
+        "--input-type=module", "--eval", COUNTED, script.as_uri(), stdin=json.dumps(given)
+    )
+    assert json.loads(found) == [True, False]
 
 
 def test_the_clients_coins_are_fair_and_as_many_as_published() -> None:

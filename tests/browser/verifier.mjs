@@ -39,7 +39,7 @@ export function blindedAt(field, bits, blind, point) {
 
 /** The point of the survey's one query. */
 export async function pointOf(published, values, q, k) {
-  const key = await deriveKey(values, await paramsDigest(published), await taggedHash("question"));
+  const key = await deriveKey(values, await paramsDigest(published), await taggedHash("query"));
   for (let tried = 1; ; tried += 1) {
     const found = (await expand(key, BigInt(q), tried * k)).slice(-k).map(Number);
     if (found.slice(1).some((coefficient) => coefficient !== 0)) return found;

@@ -107,7 +107,7 @@ def test_two_organizations_follow_the_guides_word_for_word(place: Path) -> None:
     assert "2 people have not answered yet" in everything
     assert "4 people counted, 3 items" in everything
     assert "counts your answer: this device has checked the proof" in everything
-    assert "Closed until its receipts are shown (faircount reopen): customers" in everything
+    assert "Closed until its reservations are shown (faircount reopen): customers" in everything
     assert "customers is open again: epsilon 2 of 6 is spent" in everything
     assert "Both servers have removed the survey" in everything
     pids = [int(file.read_text()) for file in place.glob("*/*.pid")]

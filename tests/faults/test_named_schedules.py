@@ -33,13 +33,14 @@ from faircount.protocol.topologies.masked import user as masked_user
 from faircount.protocol.topologies.masked.masks import keys_digest
 from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
+from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.messages import ShareBatch
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
 from simulation.faults import Kind, Mishap, Op, run_schedule
-from simulation.parties import Trouble
+from simulation.parties import Trouble, small_survey
 
 ROUND = Op(Kind.ROUND)
 DEADLINE = Op(Kind.DEADLINE)
@@ -590,3 +591,31 @@ def test_a_named_schedule_finds_its_hole(name: str, monkeypatch: pytest.MonkeyPa
         # A role noticed the hole before the monitor could.
         return
     assert outcome.problems or outcome.ending != ending
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])
+@pytest.mark.parametrize("carried", [1, 3, 5, 7])
+@pytest.mark.parametrize("part", range(4))
+def test_a_late_report_is_lost_between_two_parts_of_a_manifest(
+    part: int, carried: int, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next manifest begins like the one that the aggregator has in part, and then differs."""
+    users = 14
+    monkeypatch.setattr(messages, "REPORTS_PER_PART", 4)
+    invitations = small_survey(SERVERS, users, SEED).invitations
+    in_order = sorted(range(users), key=lambda user: invitations[user].user)
+    late = in_order[4 * part]
+    ops = (
+        without(late),
+        ROUND,
+        DEADLINE,
+        # Every other message is the aggregator's request for the next part.
+        *(carry(),) * carried,
+        Op(Kind.RESTORE_S1, 1, int(not told)),
+        DEADLINE,
+        CONVERSE,
+    )
+    outcome = run_schedule(SERVERS, ops, users, SEED)
+    assert outcome.problems == ()
+    # With all four parts the aggregator has reserved the budget for a report that is lost.
+    assert outcome.ending == ("aborted" if carried == 7 else "published")

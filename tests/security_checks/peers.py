@@ -33,7 +33,7 @@ MUTANTS = (
     Mutant("peers-set-of-manifest", REMOVED, ONE_SUM),
     Mutant("peers-set-attempt", REMOVED, ONE_SUM),
     Mutant("peers-set-root", NEVER, ONE_SUM),
-    Mutant("peers-set-before-receipt", REMOVED, ONE_SUM),
+    Mutant("peers-set-before-reservation", REMOVED, ONE_SUM),
     Mutant("peers-result-set", NEVER, ONE_SUM),
     Mutant("peers-vectors-deleted", REMOVED, ONE_SUM),
     Mutant("peers-sum-deleted", NEVER, ONE_SUM),

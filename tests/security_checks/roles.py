@@ -4,7 +4,7 @@ Anchors, reservations, withdrawal, acknowledgements, and what is decoded.
 """
 
 from security_checks.mutant import Mutant
-from security_checks.operations import ALWAYS, NEVER, REMOVED, becomes, preceded_by
+from security_checks.operations import ALWAYS, NEVER, REMOVED, becomes, preceded_by, replacing
 
 DISHONEST_AGGREGATOR = "tests/unit/protocol/two_servers/test_dishonest_aggregator.py"
 ANCHOR = "tests/unit/protocol/roles/test_anchor.py"
@@ -17,7 +17,7 @@ EXPLICIT = "tests/unit/protocol/explicit/test_explicit.py"
 
 MUTANTS = (
     Mutant("aggregator-is-behind", NEVER, DISHONEST_AGGREGATOR),
-    Mutant("box-key-destroyed", REMOVED, DISHONEST_AGGREGATOR),
+    Mutant("encryption-key-destroyed", REMOVED, DISHONEST_AGGREGATOR),
     Mutant("anchor-compares", NEVER, ANCHOR),
     Mutant("aggregate-share-anchored", ALWAYS, ANCHOR),
     Mutant("aggregator-step-anchored", ALWAYS, ANCHOR),
@@ -29,9 +29,12 @@ MUTANTS = (
         "tests/unit/protocol/two_servers/test_dishonest_with_proofs.py -k one_survey",
     ),
     Mutant("ledger-anchored", REMOVED, ANCHOR),
-    Mutant("receipt-chain", REMOVED, LEDGER),
-    Mutant("receipt-amount", becomes("True"), LEDGER),
-    Mutant("newest-receipt", REMOVED, LEDGER),
+    Mutant("reservation-chain", REMOVED, LEDGER),
+    Mutant(
+        "chain-population", replacing("population.encode()", "b''"), LEDGER + " -k another_history"
+    ),
+    Mutant("reservation-amount", becomes("True"), LEDGER),
+    Mutant("newest-reservation", REMOVED, LEDGER),
     Mutant("stale-ledger", NEVER, LEDGER),
     Mutant("closed-population", NEVER, LEDGER),
     Mutant("charged-before-restore", NEVER, "tests/unit/protocol/two_servers/test_restores.py"),
@@ -53,7 +56,7 @@ MUTANTS = (
     Mutant("acknowledgement-signed", becomes("True"), CLIENT),
     Mutant("one-result", REMOVED, CLIENT),
     Mutant("statements-chained", REMOVED, DISHONEST_AGGREGATOR),
-    Mutant("manifest-has-receipt", ALWAYS, DISHONEST_AGGREGATOR),
+    Mutant("manifest-has-reservation", ALWAYS, DISHONEST_AGGREGATOR),
     Mutant("other-history", NEVER, DISHONEST_AGGREGATOR),
     Mutant("set-before-shares", NEVER, DISHONEST_AGGREGATOR),
     Mutant("for-participants", REMOVED, COSTS + " -k for_users"),
@@ -61,5 +64,5 @@ MUTANTS = (
     Mutant("signature-first", preceded_by("parse(signed.payload)"), COSTS + " -k between_servers"),
     Mutant("request-signature", NEVER, REQUESTS),
     Mutant("request-nonce", NEVER, REQUESTS),
-    Mutant("receipt-population", REMOVED, REQUESTS),
+    Mutant("reservation-population", REMOVED, REQUESTS),
 )

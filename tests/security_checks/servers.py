@@ -9,13 +9,17 @@ SURVEYS = "tests/unit/protocol/two_servers/test_proven_surveys.py"
 PROOFS = "tests/unit/protocol/two_servers/test_dishonest_with_proofs.py " + SURVEYS
 VALIDITY = "tests/unit/protocol/two_servers/test_validity.py -k 'never_pass or more_points'"
 
+DISHONEST_COORDINATOR = "tests/unit/protocol/two_servers/test_dishonest_coordinator.py"
+
 MUTANTS = (
+    Mutant("accepted-minimum", NEVER, DISHONEST_COORDINATOR + " -k not_added_up"),
+    Mutant("people-admitted", NEVER, DISHONEST_COORDINATOR + " -k no_more_people"),
     Mutant("sum-minimum", NEVER, DISHONEST_AGGREGATOR),
     Mutant("set-root", NEVER, DISHONEST_AGGREGATOR),
     Mutant("second-set", NEVER, DISHONEST_AGGREGATOR),
     Mutant("second-manifest", NEVER, DISHONEST_AGGREGATOR),
     Mutant("result-of-set", NEVER, DISHONEST_AGGREGATOR),
-    Mutant("set-before-receipt", REMOVED, DISHONEST_AGGREGATOR),
+    Mutant("set-before-reservation", REMOVED, DISHONEST_AGGREGATOR),
     Mutant("shares-deleted", REMOVED, DISHONEST_AGGREGATOR),
     Mutant("user-once", replacing("one.user < two.user", "one.user <= two.user"), PARTS),
     Mutant("restored-manifest-chain", becomes("()"), PARTS),
@@ -25,15 +29,26 @@ MUTANTS = (
     Mutant("refused-manifest-rolled-back", NEVER, PARTS),
     Mutant("shares-after-end", REMOVED, PARTS),
     Mutant("parts-in-order", NEVER, PARTS),
+    Mutant("parts-in-order", replacing("manifest.number", "recorded"), PARTS),
+    Mutant("parts-in-order", replacing("manifest.before", "before"), PARTS),
+    Mutant("part-follows", replacing("is_next", "True"), PARTS),
+    Mutant("part-follows", replacing("names_before", "True"), PARTS),
+    Mutant("part-follows", replacing("in_order", "True"), PARTS),
+    Mutant("part-follows", replacing("before.more == 1", "True"), PARTS),
+    Mutant(
+        "replaced-part-uncounted",
+        replacing("self.authentic_entries[:number]", "self.authentic_entries"),
+        PARTS,
+    ),
     Mutant("part-size", REMOVED, PARTS),
     Mutant("order-across-parts", REMOVED, PARTS),
     Mutant("manifest-size", NEVER, PARTS),
     Mutant("distinct-keys", NEVER, PARTS),
     Mutant("shares-of-this-part", NEVER, PARTS),
-    Mutant("shares-before-receipt", NEVER, PARTS),
+    Mutant("shares-before-reservation", NEVER, PARTS),
     Mutant("later-share-lost", NEVER, PARTS),
     Mutant("accepted-were-opened", REMOVED, PROOFS),
-    Mutant("no-extra-answers", becomes("True"), PROOFS),
+    Mutant("no-extra-verifier-shares", becomes("True"), PROOFS),
     Mutant("aggregator-value", NEVER, PROOFS),
     Mutant("coordinator-value", NEVER, PROOFS),
     Mutant("set-judged", NEVER, PROOFS),

@@ -10,6 +10,14 @@ CLOSING = "tests/unit/server/test_closing_time.py"
 STORAGE = "tests/unit/server/test_strangers_storage.py"
 STRANGE = "tests/unit/server/test_strange_answers.py"
 FILES = "tests/unit/server/test_private_files.py"
+APART = "tests/unit/server/test_owners_apart.py"
+# The query that returns an owner's reservations, and the same without its condition.
+OWNED = (
+    "SELECT reservations.signed FROM reservations JOIN surveys ON surveys.id = "
+    "reservations.survey "
+    "WHERE reservations.population = ? AND surveys.owner = ? ORDER BY reservations.number"
+)
+OF_ANYBODY = OWNED.replace("surveys.owner = ?", "(surveys.owner = ? OR 1 = 1)")
 
 MUTANTS = (
     Mutant("compressed-answer", NEVER, CALLS + " -k compressed"),
@@ -43,4 +51,22 @@ MUTANTS = (
         replacing("lock_file(settings.lock_path, shared=True)", "contextmanager(iter)([None])"),
         FILES,
     ),
+    Mutant("unsigned-ending", REMOVED, STRANGE + " -k unsigned_ending"),
+    Mutant("plain-http", NEVER, "tests/unit/server/test_settings.py -k another_machine"),
+    Mutant("budget-owner", REMOVED, APART),
+    Mutant("population-owner", REMOVED, APART),
+    Mutant("budget-raised", REMOVED, APART),
+    Mutant("own-survey-keys", REMOVED, APART),
+    Mutant("used-keys-own", REMOVED, APART),
+    Mutant("reservations-owner", replacing(repr(OWNED), repr(OF_ANYBODY)), APART),
+    Mutant("encryption-key-own", NEVER, APART),
+    Mutant("list-part-hash", NEVER, APART),
+    Mutant("open-minimum", NEVER, APART),
+    Mutant("list-fixed-when-open", NEVER, APART),
+    Mutant("list-fixed-by-statement", NEVER, APART),
+    Mutant("coordinator-anchor", becomes("step"), APART),
+    Mutant("step-unchanged", NEVER, APART),
+    Mutant("restored-population-closed", becomes("ledger"), APART),
+    Mutant("shown-population", REMOVED, APART),
+    Mutant("key-overwritten", REMOVED, "tests/unit/storage/test_keys.py"),
 )

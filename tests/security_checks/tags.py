@@ -2,7 +2,8 @@
 
 A tag is a comment on a line of its own. Above a statement it tags that statement; inside an
 expression it tags what begins next: an operand of `and`, `or`, `&`, or an element of a call, a
-tuple, a list, a set or a dictionary. More comment lines may follow between tag and code.
+tuple, a list, a set or a dictionary. More comment lines may follow between tag and code. In
+JavaScript a tag begins with `//`, and tags the statement on the next line.
 """
 
 import ast
@@ -10,7 +11,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-TAG = re.compile(r"^[ \t]*# check: (?P<slug>[a-z0-9]+(?:-[a-z0-9]+)*)(?: - \S.*)?$", re.MULTILINE)
+TAG = re.compile(
+    r"^[ \t]*(?:#|//) check: (?P<slug>[a-z0-9]+(?:-[a-z0-9]+)*)(?: - \S.*)?$", re.MULTILINE
+)
 BETWEEN = re.compile(r"(?:\s|\(|and\b|or\b|&|#[^\n]*\n)*")
 """What may come between a tag and the operand or element that it tags."""
 
@@ -56,7 +59,7 @@ def slugs_in(text: str) -> list[str]:
 def files_by_slug(source: Path) -> dict[str, list[Path]]:
     """Return, for every slug under a directory, the file of each of its tags."""
     found: dict[str, list[Path]] = {}
-    for path in sorted(source.rglob("*.py")):
+    for path in sorted((*source.rglob("*.py"), *source.rglob("*.js"))):
         for slug in slugs_in(path.read_text()):
             found.setdefault(slug, []).append(path)
     return found

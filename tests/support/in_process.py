@@ -64,7 +64,8 @@ async def in_process(
     async with AsyncExitStack() as stack:
         to_s1 = await stack.enter_async_context(_client_of(coordinator_app(s1), "s1", tokens[0]))
         to_s2 = await stack.enter_async_context(_client_of(aggregator_app(s2), "s2", tokens[1]))
-        yield Pair(s1, s2, to_s1, to_s2, Scheduler(s1, AggregatorLink(to_s2, clock)), tokens)
+        link = AggregatorLink(to_s2, clock, is_authentic=True)
+        yield Pair(s1, s2, to_s1, to_s2, Scheduler(s1, link), tokens)
     await first.database.close()
     await second.database.close()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from security_checks.mutant import Mutant
+from security_checks.mutant import Mutant, ScriptMutant
 from security_checks.operations import (
     ALWAYS,
     NEVER,
@@ -33,6 +33,8 @@ sys.modules["mutants"] = mutants  # a dataclass looks its own module up
 spec.loader.exec_module(mutants)
 
 FILES = files_by_slug(mutants.SOURCE)
+IN_PYTHON = [mutant for mutant in mutants.MUTANTS if isinstance(mutant, Mutant)]
+IN_SCRIPTS = [mutant for mutant in mutants.MUTANTS if isinstance(mutant, ScriptMutant)]
 
 
 def names_in(code: str) -> set[str]:
@@ -51,8 +53,10 @@ def test_every_tag_is_unique_and_has_a_mutant() -> None:
 
 
 def test_everything_that_looks_like_a_tag_is_one() -> None:
-    paths = mutants.SOURCE.rglob("*.py")
-    comments = Counter({path: path.read_text().lower().count("# check:") for path in paths})
+    comments = Counter[Path]()
+    for kind, mark in (("*.py", "# check:"), ("*.js", "// check:")):
+        for path in mutants.SOURCE.rglob(kind):
+            comments[path] = path.read_text().lower().count(mark)
     tags = Counter(path for files in FILES.values() for path in files)
     assert +comments == tags
 
@@ -61,7 +65,7 @@ def test_no_two_mutants_are_the_same() -> None:
     assert [name for name, n in Counter(m.name for m in mutants.MUTANTS).items() if n > 1] == []
 
 
-@pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", IN_PYTHON, ids=lambda mutant: mutant.name)
 def test_every_mutant_changes_the_tagged_code(mutant: Mutant) -> None:
     text = (mutants.SOURCE / mutants.find_file(mutant.slug)).read_text()
     changed = mutant.apply(text)
@@ -69,7 +73,18 @@ def test_every_mutant_changes_the_tagged_code(mutant: Mutant) -> None:
     compile(changed, mutant.slug, "exec")
 
 
-@pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", IN_SCRIPTS, ids=lambda mutant: mutant.name)
+def test_every_script_loses_the_line_below_its_tag(mutant: ScriptMutant) -> None:
+    lines = (mutants.SOURCE / mutants.find_file(mutant.slug)).read_text().split("\n")
+    changed = mutant.apply("\n".join(lines)).split("\n")
+    (at,) = (number for number, line in enumerate(lines) if f"check: {mutant.slug} " in line)
+    assert changed == lines[: at + 1] + lines[at + 2 :]
+    half = "// check: here - an attack\nif (a &&\n  b) return;\n"
+    with pytest.raises(TagError):
+        ScriptMutant("here", "").apply(half)
+
+
+@pytest.mark.parametrize("mutant", IN_PYTHON, ids=lambda mutant: mutant.name)
 def test_a_mutant_uses_names_of_its_file_only(mutant: Mutant) -> None:
     """Else tests fail because a name is unknown, and not because they notice the check."""
     text = (mutants.SOURCE / mutants.find_file(mutant.slug)).read_text()

@@ -139,9 +139,12 @@ def replay(case: dict, report: dict) -> None:
     second = expand(bytes.fromhex(report["key"]), q, len(row))
     first = unpack(bytes.fromhex(report["share"]), q, len(row))
     assert [(a + b) % q for a, b in zip(first, second, strict=True)] == row
-    assert verifier_share(first, case) == report["answers_1"]
-    assert verifier_share(second, case) == report["answers_2"]
-    assert is_accepted(case, report["answers_1"], report["answers_2"]) == report["accepted"]
+    assert verifier_share(first, case) == report["verifier_share_1"]
+    assert verifier_share(second, case) == report["verifier_share_2"]
+    assert (
+        is_accepted(case, report["verifier_share_1"], report["verifier_share_2"])
+        == report["accepted"]
+    )
 
 
 def digest_of(case: dict) -> bytes:
@@ -150,7 +153,7 @@ def digest_of(case: dict) -> bytes:
 
 @pytest.mark.parametrize("case", cases("proven_reports"), ids=lambda case: f"{case['coins']} coins")
 def test_proven_reports(case) -> None:
-    key = hkdf(bytes.fromhex(case["v1"] + case["v2"]), digest_of(case), tagged_hash("question"))
+    key = hkdf(bytes.fromhex(case["v1"] + case["v2"]), digest_of(case), tagged_hash("query"))
     k = case["degree"]
     elements = expand(key, case["q"], 10 * k)
     candidates = (elements[number * k : number * k + k] for number in count())

@@ -2,7 +2,7 @@
 
 A restored server has forgotten what it did after the backup. The coordinator asks the aggregator
 about every live survey. The aggregator could spend the same budget twice, so it closes every
-population until the operator shows it the receipts that it signed since the backup.
+population until the operator shows it the reservations that it signed since the backup.
 """
 
 import json
@@ -56,7 +56,7 @@ def restore(role: str, file: Path | None, settings: Path | None, data: str | Non
 
     When it starts again, the coordinator asks the aggregator how live surveys stand. The aggregator
     ends its live surveys, counts them as spent, and keeps every population closed until it has seen
-    its receipts: see faircount reopen.
+    its reservations: see faircount reopen.
     """
     import asyncio
 
@@ -139,7 +139,7 @@ def _show_restored(role: str, done: "RestoreOutcome") -> None:
             "spent."
         )
         for name in done.closed:
-            click.echo(f"Closed until its receipts are shown (faircount reopen): {name}")
+            click.echo(f"Closed until its reservations are shown (faircount reopen): {name}")
     if done.lost:
         click.echo(
             f"{len(done.lost)} surveys ended after the backup; their data cannot be read any more."
@@ -159,8 +159,9 @@ def _show_restored(role: str, done: "RestoreOutcome") -> None:
 def reopen(receipts: Path, address: str, token_file: Path, certificates: str | None) -> None:
     """Open a population of the aggregator again after a restore.
 
-    RECEIPTS is the file that the owner writes with faircount survey receipts. The aggregator
-    accepts only receipts that it has signed itself, and says which one is missing.
+    RECEIPTS is the file that the owner writes with faircount survey receipts: the reservations
+    of its surveys. The aggregator accepts only reservations that it has signed itself, and
+    says which one is missing.
     """
     from urllib.parse import quote
 
@@ -175,14 +176,14 @@ def reopen(receipts: Path, address: str, token_file: Path, certificates: str | N
     try:
         document = json.loads(content)
         population = str(document["population"])
-        signed = list(document["receipts"])
+        signed = list(document["reservations"])
     except (ValueError, KeyError, TypeError):
         raise FaircountError(
-            f"{receipts} holds no receipts: ask the owner for the file again"
+            f"{receipts} holds no reservations: ask the owner for the file again"
         ) from None
     token = read_file(token_file, "the aggregator wrote it to its folder at its first start")
-    # Nothing is believed here: the aggregator itself checks its signatures and that no receipt is
-    # missing.
+    # Nothing is verified here: the aggregator itself checks its signatures, and that no
+    # reservation is missing.
     server = RemoteServer(
         server_address(address), name="S2", token=token.decode().strip(), verify=certificates
     )

@@ -315,8 +315,8 @@ class Survey:
 
         path: the file; by default receipts.json in the folder
         """
-        receipts = self.servers.reservations(self.params)
-        document = {"population": self.params.population, "receipts": receipts}
+        reservations = self.servers.reservations(self.params)
+        document = {"population": self.params.population, "reservations": reservations}
         target = path or self.folder.path / "receipts.json"
         # Signed by the aggregator, so a changed file is noticed.
         write_durably(target, json.dumps(document, indent=2).encode() + b"\n", PUBLIC)

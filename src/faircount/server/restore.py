@@ -131,6 +131,7 @@ async def restore_aggregator(server: Server) -> RestoreOutcome:
         ledgers = dict[str, Ledger]()
         for record in await tx.fetch_all("SELECT name, ledger FROM populations"):
             ledger = stored_ledger.decode(bytes(record["ledger"]))
+            # check: restored-population-closed - budget spent since the backup is spent again
             ledgers[record["name"]] = ledger.close_after_restore(())
         for row in await _find_running(tx):
             params = parse_parameters(row.params)

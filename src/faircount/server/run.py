@@ -158,7 +158,7 @@ async def serve_coordinator(settings: CoordinatorSettings) -> None:
     async with httpx.AsyncClient(
         base_url=settings.aggregator, timeout=AGGREGATOR_SECONDS, verify=_tls_context(settings)
     ) as client:
-        link = AggregatorLink(client, server.clock)
+        link = AggregatorLink(client, server.clock, is_authentic=settings.is_aggregator_authentic)
         app = coordinator_app(coordinator, Scheduler(coordinator, link), settings.origins)
         await _serve(settings, app, private_app(server, metrics, lambda: link.skew), metrics)
 

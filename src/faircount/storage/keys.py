@@ -110,6 +110,7 @@ class KeyFolder:
             # Zeros reach the disk before the name disappears: a crash in between leaves a key that
             # is useless, and `destroy_used_keys` deletes it at the next start.
             with file.open("r+b") as target:
+                # check: key-overwritten - the blocks of a removed file can still be read
                 target.write(bytes(KEY))
                 target.flush()
                 os.fsync(target.fileno())

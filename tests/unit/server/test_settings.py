@@ -45,6 +45,33 @@ def test_an_error_names_the_setting(tmp_path: Path, text: str, named: str) -> No
         read_settings(AggregatorSettings, file, {}, {})
 
 
+@pytest.mark.parametrize(
+    ("aggregator", "is_authentic"),
+    [
+        ("http://127.0.0.1:8462", True),
+        ("http://localhost:8462", True),
+        ("http://[::1]:8462", True),
+        ("https://s2.example", True),
+        ("http://s2.example", False),
+        ("http://10.0.0.2:8462", False),
+        ("http://localhost.example", False),
+        ("http://127.0.0.1@s2.example", False),
+        ("http://[", False),
+        ("s2.example", False),
+    ],
+)
+def test_an_aggregator_on_another_machine_is_called_with_tls(
+    aggregator: str, is_authentic: bool
+) -> None:
+    asked = CoordinatorSettings(aggregator=aggregator, plain_http=True)
+    assert asked.is_aggregator_authentic is is_authentic
+    if is_authentic:
+        assert CoordinatorSettings(aggregator=aggregator).is_aggregator_authentic
+    else:
+        with pytest.raises(ParameterError, match="plain_http"):
+            CoordinatorSettings(aggregator=aggregator)
+
+
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="there is no"):
         read_settings(AggregatorSettings, tmp_path / "none.toml", {}, {})

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from in_process import in_process
-from trial_survey import open_trial, require_success
+from trial_survey import begin_client, open_trial, require_success, visit_once
 
 from faircount.client.calls import RemoteServer
 from faircount.core.entropy import SeededStream
@@ -18,16 +18,17 @@ from faircount.owner.remote import BothServers
 from faircount.protocol.wire.messages import Rejection
 from faircount.protocol.wire.signing import SigningKey
 from faircount.server.common.clock import format_time
+from faircount.server.common.problems import LOST, problem_type
 from faircount.server.common.signed_requests import LATEST_TIME, TIME, read_time
-from faircount.server.coordinator.aggregator_link import AggregatorLink, LinkError
-from faircount.server.coordinator.outbox import public_sentence
+from faircount.server.coordinator.aggregator_link import AggregatorLink, LinkError, LostError
+from faircount.server.coordinator.outbox import Scheduler, public_sentence
 
 KEY = SigningKey.generate(SeededStream(1))
 DEEP = b"[" * 200_000
 STRANGE_TIMES = ["9" * 30, "9" * 5000, "-1", "1e3", "", "now", "1_000", "²", str(LATEST_TIME + 1)]
 
 
-def ask(*answers: httpx.Response) -> AggregatorLink:
+def ask(*answers: httpx.Response, is_authentic: bool = False) -> AggregatorLink:
     """A link that has got these answers, the last one again and again."""
     waiting = list(answers)
 
@@ -38,7 +39,7 @@ def ask(*answers: httpx.Response) -> AggregatorLink:
         async with httpx.AsyncClient(
             transport=httpx.MockTransport(answer), base_url="http://s2"
         ) as client:
-            link = AggregatorLink(client, lambda: 1_800_000_000_000)
+            link = AggregatorLink(client, lambda: 1_800_000_000_000, is_authentic=is_authentic)
             await link.send(KEY, bytes(16), Rejection(1), 8)
             return link
 
@@ -66,6 +67,48 @@ def test_the_last_time_of_all_is_a_time() -> None:
 def test_a_strange_problem_of_the_aggregator_is_an_answer_that_cannot_be_used(body: bytes) -> None:
     with pytest.raises(LinkError, match="answered 500"):
         ask(httpx.Response(500, content=body))
+
+
+@pytest.mark.parametrize("is_authentic", [False, True])
+def test_an_unsigned_ending_is_believed_from_the_aggregator_only(is_authentic: bool) -> None:
+    """Without TLS anybody in between can answer so, and a single answer would end a survey."""
+    lost = httpx.Response(410, json={"type": problem_type(LOST), "detail": "restored"})
+    with pytest.raises(LinkError, match="answered 410") as raised:
+        ask(lost, is_authentic=is_authentic)
+    assert isinstance(raised.value, LostError) == is_authentic
+
+
+def test_a_survey_goes_on_after_an_ending_that_nobody_signed(tmp_path: Path) -> None:
+    lost = httpx.Response(410, json={"type": problem_type(LOST), "detail": "restored"})
+    time = 1_800_000_000_000
+
+    async def work() -> None:
+        nonlocal time
+        entropy = SeededStream(3)
+        async with (
+            in_process(tmp_path, lambda: time) as pair,
+            httpx.AsyncClient(
+                transport=httpx.MockTransport(lambda _: lost), base_url="http://s2"
+            ) as in_between,
+        ):
+            survey = await open_trial(pair.to_s1, pair.to_s2)
+            for place in range(6):
+                device = begin_client(survey, place, place % 3, entropy)
+                await visit_once(pair.to_s1, survey, device, entropy)
+            require_success(await pair.to_s1.post(f"{survey.path}/close"))
+            forger = Scheduler(pair.s1, AggregatorLink(in_between, lambda: time))
+            await forger.run_once()
+            status = (await pair.to_s1.get(f"{survey.path}/status")).json()
+            assert (status["state"], status["problem"]) == (
+                "counting",
+                "the aggregator answered 410",
+            )
+            time += 600_000
+            await pair.scheduler.run_once()
+            ended = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
+            assert (ended["state"], ended["included"]) == ("published", 6)
+
+    asyncio.run(work())
 
 
 def test_words_of_the_aggregator_go_to_the_log_and_not_to_the_status() -> None:

@@ -38,6 +38,16 @@ def test_a_destroyed_key_is_gone_for_good(tmp_path: Path) -> None:
     assert (tmp_path / "keys" / "one.key").read_bytes() != secret
 
 
+def test_a_key_is_overwritten_before_its_file_is_removed(tmp_path: Path) -> None:
+    """Removing a file removes its name: another name of the same blocks still reads them."""
+    keys = KeyFolder(tmp_path / "keys")
+    keys.create("one")
+    (tmp_path / "blocks").hardlink_to(tmp_path / "keys" / "one.key")
+    assert (tmp_path / "blocks").read_bytes() != bytes(32)
+    keys.destroy("one")
+    assert (tmp_path / "blocks").read_bytes() == bytes(32)
+
+
 def test_key_files_are_private(tmp_path: Path) -> None:
     KeyFolder(tmp_path / "keys").create("one")
     assert (tmp_path / "keys").stat().st_mode & 0o077 == 0

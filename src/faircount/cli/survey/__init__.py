@@ -20,7 +20,9 @@ SUBCOMMANDS = {
     "trend": CommandEntry("series", "Compare the results of several surveys over time."),
     "label": CommandEntry("label", "Write what the survey promises, for people and programs."),
     "abort": CommandEntry("control", "End the survey without a result."),
-    "receipts": CommandEntry("outcome", "Save the receipts that the aggregator needs to reopen."),
+    "receipts": CommandEntry(
+        "outcome", "Save the reservations that the aggregator needs to reopen."
+    ),
     "delete": CommandEntry("control", "Delete a finished survey from both servers."),
 }
 

@@ -1,4 +1,4 @@
-"""`faircount survey status`, `result` and `receipts`: how a survey stands, and how it ended."""
+"""`faircount survey status`, `result` and `receipts`: the phase of a survey, and how it ended."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,7 +91,7 @@ def receipts_command(folder: Path, out: Path | None) -> None:
     from faircount.owner.survey import Survey
 
     target = Survey.at(folder).receipts(out)
-    click.echo(f"The receipts are in {target}: give it to the operator of the aggregator.")
+    click.echo(f"The reservations are in {target}: give it to the operator of the aggregator.")
 
 
 @click.command("result")

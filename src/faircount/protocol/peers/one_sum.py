@@ -77,7 +77,7 @@ class PeersCoordinator(RosterCoordinator):
         """Check the accepted members of the current manifest, and go on with them."""
         if (
             s.final is not None
-            # check: peers-set-before-receipt - nothing is added up before the budget is charged
+            # check: peers-set-before-reservation - nothing is added up before the budget is charged
             or s.reservation is None
             or stated.manifest_hash != s.manifest_hash
         ):

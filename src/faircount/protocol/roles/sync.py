@@ -95,7 +95,7 @@ def verify_sync(
 
     parts = tuple(decode(part) for part in message.earlier)
     same_kind = all(type(part) is type(manifest) for part in parts)
-    # check: manifest-has-receipt - the aggregator shows a manifest that it never granted
+    # check: manifest-has-reservation - the aggregator shows a manifest that it never granted
     if same_kind and (manifest_hash == reserved_hash or before_manifest):
         return AggregatorHistory(statements, roster, manifest, parts)
     return None

@@ -191,7 +191,7 @@ class Ledger:
             after = after._add_record(record)
         if (
             not records
-            # check: newest-receipt - older reservations alone hide the newest charges
+            # check: newest-reservation - older reservations alone hide the newest charges
             or records[-1].number < len(after.heads)
         ):
             raise ProtocolError(
@@ -226,12 +226,12 @@ class Ledger:
         """Whether a reservation is part of the chain, or its next one."""
         if (
             record.number < 1
-            # check: receipt-chain - a reservation of another history hides charges
+            # check: reservation-chain - a reservation of another history hides charges
             or (record.number <= len(self.heads) and self.head(record.number) != record.head)
         ):
             return False
         before = self.head(record.number - 1)
-        # check: receipt-amount - a reservation that shows a smaller charge than the signed one
+        # check: reservation-amount - a reservation that shows a smaller charge than the signed one
         return _extend_chain(before, self.population, record.charge) == record.head
 
     def _end_reservation(self, survey: bytes, **change: object) -> "Ledger":
@@ -252,6 +252,7 @@ def _extend_chain(head: bytes, population: str, charge: Charge) -> bytes:
     delta = format_upper_bound(charge.delta)
     # Rounded up as published, so that anybody can recompute the head from the signed message.
     amounts = f"{epsilon} {delta}".encode()
+    # check: chain-population - the reservations of one population continue another's chain
     return tagged_hash(b"reservation", head, population.encode(), charge.survey, amounts)
 
 

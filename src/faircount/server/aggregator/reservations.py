@@ -53,7 +53,11 @@ async def reopen_population(
 def _decode_reservation(data: bytes, population: str) -> ReservationRecord:
     signed = decode_signed(data)
     payload = parse(signed.payload) if isinstance(signed, Signed) else None
-    if not isinstance(payload, Reservation) or payload.population != population.encode():
+    if (
+        not isinstance(payload, Reservation)
+        # check: shown-population - the reservations of one population open another
+        or payload.population != population.encode()
+    ):
         raise ProblemError(
             400, "malformed", "these are not the aggregator's reservations of this population"
         )

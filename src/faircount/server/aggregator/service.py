@@ -100,7 +100,7 @@ class AggregatorService:
                 return False
             ledger = await ledger_of(tx, params.population, caller)
             used_keys = await survey_keys.use(tx, self.server.keys, caller, params, params.keys.s2)
-            # Clients would encrypt their shares with a key that this server does not have.
+            # check: encryption-key-own - clients encrypt their shares with another's key
             if used_keys.public()["encryption_key"] != params.keys.encryption_key.hex():
                 raise conflict(
                     "these parameters name another encryption key than that of the survey keys"
@@ -145,6 +145,7 @@ class AggregatorService:
         """Refuse changes to the list once the aggregator has signed something about the survey."""
         ledger = await ledger_of(tx, parse_parameters(row.params).population)
         loaded = await self.states.load(tx, row, ledger, wanted=())
+        # check: list-fixed-by-statement - people are added to a batch that is fixed
         if loaded.state.statements:
             detail = (
                 "The aggregator has begun with this survey: its list of people cannot be changed "
@@ -234,14 +235,19 @@ class AggregatorService:
                     name, caller.id, stored_ledger.encode(opened),
                 )  # fmt: skip
                 return True
-        # A repeated call is fine; a larger budget under the same name would undo the limit.
+        # A repeated call is fine.
         known = stored_ledger.decode(bytes(found["ledger"]))
         is_same = (
             known.epsilon == opened.epsilon
             and known.delta == opened.delta
             and known.adaptive == opened.adaptive
         )
-        if bytes(found["owner"]) != caller.id or not is_same:
+        if (
+            # check: population-owner - an owner learns and uses the budget of another one
+            bytes(found["owner"]) != caller.id
+            # check: budget-raised - a larger budget under the same name undoes the limit
+            or not is_same
+        ):
             detail = "there is another budget of this name, and a budget is not raised"
             raise conflict(detail).with_code("other_budget")
         return False

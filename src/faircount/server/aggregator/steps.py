@@ -157,6 +157,7 @@ class AggregatorSteps:
 
     async def _write(self, read: Read, step: Step[Aggregator]) -> Replies | None:
         async with self.server.database.write() as tx:
+            # check: step-unchanged - a step overwrites what was written since it was read
             if not await self._is_unchanged(tx, read):
                 return None
             # In a thread: the anchor may be slow. The reader belongs to a block that has ended, but
@@ -203,7 +204,11 @@ async def ledger_of(
     """
     fetch = tx.fetch_one_for_update if change else tx.fetch_one
     found = await fetch("SELECT owner, ledger FROM populations WHERE name = ?", population)
-    if found is None or (caller is not None and bytes(found["owner"]) != caller.id):
+    if (
+        found is None
+        # check: budget-owner - an owner spends the budget of another one's population
+        or (caller is not None and bytes(found["owner"]) != caller.id)
+    ):
         raise ProblemError(
             409, "no-population", "this population has no budget here: open one first"
         )

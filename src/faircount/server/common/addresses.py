@@ -31,6 +31,12 @@ def parse_address(text: str) -> Address | None:
     return address if mapped is None else mapped
 
 
+def is_this_machine(host: str) -> bool:
+    """Whether a host name or address means the machine itself, which no network reaches."""
+    address = parse_address(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
 def counted_as(text: str) -> str:
     """Return under which name the limits count an address."""
     address = parse_address(text)

@@ -231,6 +231,7 @@ async def record_part(
     digest = sha256(data).digest()
     row = await tx.fetch_one("SELECT hash FROM parts WHERE survey = ? AND part = ?", survey, part)
     if row is not None:
+        # check: list-part-hash - the people of a part would differ between the two servers
         if bytes(row["hash"]) != digest:
             raise conflict("this part was sent before with other bytes; the first version is kept")
         return False

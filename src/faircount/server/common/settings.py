@@ -11,13 +11,14 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
 from faircount.core.errors import ParameterError
 from faircount.core.files import read_file
-from faircount.server.common.addresses import Network, parse_proxies
+from faircount.server.common.addresses import Network, is_this_machine, parse_proxies
 
 MOST_EXTENSION = 366 * 24 * 3600
 """Seconds by which one call can extend a phase."""
@@ -179,6 +180,14 @@ class CoordinatorSettings(ServerSettings, frozen=True, kw_only=True, forbid_unkn
             "certificate authority."
         ),
     ] = ""
+    plain_http: Annotated[
+        bool,
+        _describe(
+            "Whether the coordinator may call an aggregator on another machine without TLS. "
+            "Whoever is between the two can read and hold back their messages; an ending without "
+            "a signature is not believed then."
+        ),
+    ] = False
     allowed_origins: Annotated[
         str,
         _describe(
@@ -193,6 +202,24 @@ class CoordinatorSettings(ServerSettings, frozen=True, kw_only=True, forbid_unkn
             "the aggregator's proxy."
         ),
     ] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # check: plain-http - whoever is between the servers reads who takes part
+        if not self.is_aggregator_authentic and not self.plain_http:
+            raise ParameterError(
+                f"aggregator: {self.aggregator} is on another machine and without TLS: give an "
+                "address that begins with https://, or set plain_http"
+            )
+
+    @property
+    def is_aggregator_authentic(self) -> bool:
+        """Whether nobody else can answer in the aggregator's place: TLS, or this machine."""
+        try:
+            address = urlsplit(self.aggregator)
+        except ValueError:
+            return False
+        return address.scheme == "https" or is_this_machine(address.hostname or "")
 
     @property
     def origins(self) -> tuple[str, ...]:

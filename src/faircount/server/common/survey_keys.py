@@ -105,9 +105,12 @@ async def use(
     row = await tx.fetch_one_for_update(
         "SELECT owner, encrypted, used_by FROM survey_keys WHERE id = ?", mine
     )
-    # Another owner's keys are treated like unknown ones: a public key must not let a stranger
-    # create a survey in the place of the owner who asked for it.
-    if row is None or bytes(row["owner"]) != caller.id:
+    # Another owner's keys are treated like unknown ones.
+    if (
+        row is None
+        # check: used-keys-own - a public key lets a stranger create a survey in the owner's place
+        or bytes(row["owner"]) != caller.id
+    ):
         raise ProblemError(
             409,
             "no-survey-keys",

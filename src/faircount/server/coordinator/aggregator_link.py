@@ -69,11 +69,16 @@ def split_messages(body: bytes) -> tuple[Message, ...]:
 class AggregatorLink:
     """Calls the aggregator.
 
-    skew: milliseconds by which the aggregator's clock is ahead of ours
+    Attributes:
+        client: sends requests to the aggregator's address
+        clock: the time
+        is_authentic: whether nobody else can answer in the aggregator's place
+        skew: milliseconds by which the aggregator's clock is ahead of ours
     """
 
     client: "httpx.AsyncClient"
     clock: Clock = now
+    is_authentic: bool = field(default=False, kw_only=True)
     skew: int = field(default=0)
 
     async def send(
@@ -94,7 +99,12 @@ class AggregatorLink:
             return None
         if answer.status != 200:
             problem = _read_problem(answer.body)
-            is_lost = problem.get("type") == problem_type(LOST)
+            # The key that would sign this is lost too.
+            is_lost = (
+                problem.get("type") == problem_type(LOST)
+                # check: unsigned-ending - one answer of anybody in between ends a survey
+                and self.is_authentic
+            )
             detail = escape_controls(problem.get("detail", ""))[:MAX_DETAIL]
             kind = LostError if is_lost else LinkError
             raise kind(f"the aggregator answered {answer.status}", detail)

@@ -160,7 +160,7 @@ class CoordinatorCalls:
         caller = await self.server.authenticator.require(request, Scope.OWNER)
         created = await survey_keys.create(self.server.database, self.server.keys, caller)
         public = created.public()
-        # Nothing is encrypted to the coordinator, so its box key is not published.
+        # Nothing is encrypted to the coordinator, so its encryption key is not published.
         return json_response(
             {
                 "signing_key": public["signing_key"],

@@ -204,6 +204,7 @@ class CoordinatorService:
 
     def _anchored_step(self, before: Loaded[Coordinator], statement: Message) -> Step[Coordinator]:
         step = coordinate(before.state, statement, before.rows)
+        # check: coordinator-anchor - a coordinator rolled back sends a second aggregate share
         return anchor_coordinator_step(self.server.anchor, before.state, step)
 
     async def end_without_aggregator(self, survey: bytes) -> None:
@@ -355,7 +356,7 @@ async def _store_reservation(tx: Transaction, row: SurveyRow, statement: Message
     content = verify_message(params.keys.s2, Party.AGGREGATOR, statement)
     if (
         isinstance(content, Reservation)
-        # check: receipt-population - the aggregator files a receipt under another population
+        # check: reservation-population - the aggregator files a receipt under another population
         and content.population == params.population.encode()
     ):
         await tx.execute(

@@ -175,6 +175,7 @@ async def reservations(s1: CoordinatorService, caller: Caller, population: str) 
     A restored aggregator is shown them (`faircount reopen`).
     """
     async with s1.server.database.read() as tx:
+        # check: reservations-owner - an owner reads what other owners have spent
         found = await tx.fetch_all(
             "SELECT reservations.signed FROM reservations JOIN surveys ON surveys.id = "
             "reservations.survey "

@@ -45,7 +45,11 @@ async def create(s1: CoordinatorService, caller: Caller, survey: bytes, publishe
         found = await tx.fetch_one(
             "SELECT owner FROM survey_keys WHERE id = ? AND used_by IS NULL", params.keys.s1
         )
-        if found is None or bytes(found["owner"]) != caller.id:
+        if (
+            found is None
+            # check: own-survey-keys - a stranger takes the place of the owner who asked for them
+            or bytes(found["owner"]) != caller.id
+        ):
             raise ProblemError(
                 409,
                 "no-survey-keys",
@@ -77,6 +81,7 @@ async def add_people(
             encrypted = key.encrypt(_part_place(survey, part), data)
         if not await record_part(tx, survey, part, data, encrypted):
             return row.people
+        # check: list-fixed-when-open - people are added once it is known who answered
         if is_open:
             raise conflict(
                 "this survey is open: its list of people cannot be changed any more"
@@ -106,6 +111,7 @@ async def open_survey(
                 "the list first"
             )
             raise conflict(detail).with_code("people_missing", known=row.people, people=people)
+        # check: open-minimum - a few people answer a survey that can have no result
         if row.people < params.minimum:
             detail = (
                 f"The coordinator knows {row.people} people, and {params.minimum} are needed: "

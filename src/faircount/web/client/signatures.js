@@ -46,7 +46,7 @@ export async function verifyAcknowledgement(keys, survey, acknowledgement, messa
 
 /** Whether a published result counts the entry with this user id and key. */
 export async function isCounted(published, proof, user, publicKey) {
-  // The signed size must be the proof's: another size would give the path another meaning.
+  // check: page-inclusion-size - a path for another tree size can prove what is no entry
   if (proof.size !== published.included) return false;
   const leaf = await entryLeaf(proof.index, user, publicKey);
   const root = await rootOfPath(proof.index, proof.size, proof.path, leaf);

@@ -36,7 +36,7 @@ def test_no_message_of_a_large_survey_may_be_much_longer_than_an_honest_one(topo
         assert max_upload_bytes(survey.params, kind) < honest + 300
 
 
-def test_a_sealed_seed_may_be_longer_than_the_vector() -> None:
+def test_a_encrypted_seed_may_be_longer_than_the_vector() -> None:
     """Three items and few users: the vector has 2 bytes, and every honest submission was refused as too long."""
     survey = set_up(
         Laplace(items=["a", "b", "c"], epsilon=20.0, users=12), SERVERS, SeededStream(0)

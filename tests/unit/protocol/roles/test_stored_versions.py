@@ -45,7 +45,7 @@ LAYOUTS = {
     "masked-client": "b81d52f983064cfb",
     "masked-coordinator": "a420c6d5198d8859",
     "peers-coordinator": "b4727845d21efb9e",
-    "servers-aggregator": "d801462aba177dc4",
+    "servers-aggregator": "b15b9d8b5b0badbe",
     "servers-manifest-parts": "4e2fec47d6e10072",
     "servers-client": "8bb511cb841ff473",
     "servers-coordinator": "45761ecdc50bc5d5",

@@ -13,7 +13,7 @@ from stored_rows import spoil
 from faircount.protocol import SERVERS, MemoryRows, Step, aggregate, end_phase, resume
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.aggregator import abort_after_restore
-from faircount.protocol.roles.rows import part_key
+from faircount.protocol.roles.rows import RowWrite, part_key
 from faircount.protocol.roles.stored import decode_rows, decode_state, encode_rows, encode_state
 from faircount.protocol.simulator import InMemory
 from faircount.protocol.survey import inclusion
@@ -255,7 +255,9 @@ def test_parts_come_in_order_and_from_the_first(stage) -> None:
     (next_request,) = play.tell_s2(play.by_s1(first))
     assert play.said_by_s2(next_request) == NextPartRequest(play.params.survey, hash_of(first), 1)
     assert refusal(play, third) is Reason.EARLY
-    assert refusal(play, replace(second, before=bytes(32))) is Reason.EARLY
+    assert refusal(play, replace(second, number=2)) is Reason.EARLY
+    assert refusal(play, replace(first, before=hash_of(third))) is Reason.EARLY
+    assert play.tell_s2(play.by_s1(replace(second, before=bytes(32)))) == (next_request,)
     assert play.tell_s2(play.by_s1(first)) == (next_request,)
     assert play.s2.manifest is None
     assert not play.s2.ledger.charges
@@ -275,6 +277,59 @@ def test_a_first_part_replaces_a_manifest_that_is_not_complete(stage) -> None:
         entry.user for entry in everybody[1:]
     ]
     assert refusal(play, first) is Reason.CONFLICT
+
+
+@pytest.mark.parametrize("lost", range(8))
+@pytest.mark.parametrize("recorded", range(1, 4))
+def test_a_manifest_that_goes_on_otherwise_replaces_the_rest(stage, recorded, lost) -> None:
+    """The servers go back, part by part, to where the two manifests part."""
+    play = play_to_deadline(stage, 8)
+    for part in parts(play)[:recorded]:
+        play.tell_s2(play.by_s1(part))
+    everybody = list(iterate_entries(play.s1.state, play.s1.view))
+    # A restored coordinator made this one; it may have fewer parts than the aggregator has.
+    left = [entry for at, entry in enumerate(everybody) if at not in (lost, 5, 6)]
+    *earlier, last = split_into_parts(play.params, left)
+    for part in earlier:
+        play.s1.rows.write([RowWrite("manifest_parts", part_key(part.number), part)])
+    play.s1 = play.s1.changed(
+        manifest=last,
+        manifest_hash=hash_of(last),
+        topology_state=replace(play.s1.topology_state, earlier=tuple(map(hash_of, earlier))),
+    )
+    play.settle(resume(play.s1.state, play.s1.rows))
+    assert play.s1.phase is play.s2.phase is Phase.PUBLISHED
+    assert list(iterate_entries(play.s2.state, play.s2.view)) == left
+    assert sum(play.counts()) == len(left)
+
+
+def test_a_replaced_part_does_not_count(stage) -> None:
+    """A dishonest coordinator shows real people first, and puts invented ones in their place."""
+    play = play_to_deadline(stage)
+    first, second, third = parts(play)
+    for part in (first, second):
+        play.tell_s2(play.by_s1(part))
+    invented = replace(second, entries=[replace(entry, mac=bytes(32)) for entry in second.entries])
+    (answer,) = play.tell_s2(play.by_s1(invented))
+    assert play.said_by_s2(answer).recorded == hash_of(invented)
+    rest = [replace(entry, mac=bytes(32)) for entry in third.entries]
+    end = replace(third, before=hash_of(invented), entries=rest)
+    assert refusal(play, end) is Reason.TOO_FEW
+    assert play.s2.manifest is None
+    assert not play.s2.ledger.charges
+
+
+def test_no_part_is_replaced_after_the_reservation(stage) -> None:
+    """From the sums over two batches the aggregator could compute one person's vector."""
+    play, _ = play_to_reservation(stage)
+    before = play.s2
+    everybody = list(iterate_entries(play.s1.state, play.s1.view))
+    for part in list(split_into_parts(play.params, everybody[:-1]))[2:]:
+        assert refusal(play, part) is Reason.CONFLICT
+    for part in parts(play):
+        (answer,) = play.tell_s2(play.by_s1(part))
+        assert isinstance(play.said_by_s2(answer), Reservation)
+    assert play.s2 == before
 
 
 @pytest.mark.parametrize(
@@ -394,7 +449,7 @@ def test_a_refused_last_part_changes_nothing(stage, end) -> None:
     }[end]
     if end == "too few":
         play.s2 = play.s2.changed(
-            topology_state=replace(play.s2.topology_state, authentic_entries=0)
+            topology_state=replace(play.s2.topology_state, authentic_entries=(0, 0))
         )
     if end == "closed":
         play.s2 = play.s2.changed(ledger=ledger.close_after_restore(()))
@@ -404,7 +459,7 @@ def test_a_refused_last_part_changes_nothing(stage, end) -> None:
     again = [replace(entries[0], public_key=bytes(32)), entries[4]]
     assert refusal(play, replace(third, entries=tuple(again))) is Reason.MALFORMED
     play.s2 = play.s2.changed(
-        ledger=ledger, topology_state=replace(play.s2.topology_state, authentic_entries=4)
+        ledger=ledger, topology_state=replace(play.s2.topology_state, authentic_entries=(2, 2))
     )
     play.settle(resume(play.s1.state, play.s1.rows))
     assert play.counts() == [1] * 6
@@ -438,15 +493,25 @@ def play_to_reservation(stage, n: int = 6):
 @pytest.mark.parametrize(
     "change", [{"number": 0}, {"number": 3}, {"number": 99}, {"recorded": bytes(32)}]
 )
-def test_an_aggregator_with_other_parts_gets_no_answer(stage, change) -> None:
-    play = play_to_deadline(stage)
-    next_request = replace(
-        NextPartRequest(play.params.survey, earlier_hashes(play.s1)[0], 1), **change
-    )
-    assert play.tell_s1(play.by_s2(next_request)) == ()
+def test_an_aggregator_with_another_manifest_gets_no_encrypted_shares(stage, change) -> None:
     play, _ = play_to_reservation(stage)
     next_request = replace(NextPartRequest(play.params.survey, play.s1.manifest_hash, 1), **change)
     assert play.tell_s1(play.by_s2(next_request)) == ()
+
+
+@pytest.mark.parametrize(
+    ("number", "recorded", "sent"),
+    [(1, 0, 1), (2, 1, 2), (1, 1, 0), (2, 0, 1), (3, 0, 2), (3, 1, 2), (99, 0, 2)],
+)
+def test_an_aggregator_with_other_parts_gets_those_in_their_place(
+    stage, number, recorded, sent
+) -> None:
+    play = play_to_deadline(stage)
+    earlier = earlier_hashes(play.s1)
+    next_request = NextPartRequest(play.params.survey, earlier[recorded], number)
+    (answer,) = play.tell_s1(play.by_s2(next_request))
+    assert parse(answer.payload) == parts(play)[sent]
+    assert play.tell_s1(play.by_s2(replace(next_request, number=0))) == ()
 
 
 def test_no_encrypted_share_leaves_before_the_reservation(stage) -> None:
@@ -543,7 +608,19 @@ def test_a_manifest_that_names_somebody_twice_is_never_added_up(
 
 
 @pytest.mark.parametrize(
-    "spoil", ["lost", "order", "order inside", "size", "more", "numbers", "another kind"]
+    "spoil",
+    [
+        "lost",
+        "order",
+        "order inside",
+        "size",
+        "more",
+        "no more",
+        "numbers",
+        "two first parts",
+        "another part before",
+        "another kind",
+    ],
 )
 def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
     play = play_to_deadline(stage)
@@ -567,8 +644,19 @@ def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
     elif spoil == "more":
         (*earlier, last) = split_into_parts(play.params, everybody)
         last = replace(last, more=1)
+    elif spoil == "no more":
+        first = replace(earlier[0], entries=everybody[:1], more=0)
+        earlier = [first]
+        last = replace(last, number=1, before=hash_of(first))
     elif spoil == "numbers":
         last = replace(last, number=5)
+    elif spoil == "two first parts":
+        # The chain leads to the second of them, and the first one would be read in its place.
+        unchecked = replace(earlier[0], entries=[everybody[1]] * 2)
+        last = replace(last, before=hash_of(earlier[0]))
+        earlier = [unchecked, earlier[0]]
+    elif spoil == "another part before":
+        last = replace(last, before=hash_of(earlier[0]))
     reservation = Reservation(
         play.params.survey, hash_of(last), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed_value
     )

@@ -250,7 +250,7 @@ def _end(s: Aggregator, rows: StepRows, final: Message, ledger: Ledger, phase: P
     after = replace(
         scrubbed,
         ledger=ledger,
-        # check: box-key-destroyed - whoever seizes the aggregator can open nothing
+        # check: encryption-key-destroyed - whoever seizes the aggregator can open nothing
         encryption_keys=s.encryption_keys.without_secret(),
         noise_secret=b"",
     )

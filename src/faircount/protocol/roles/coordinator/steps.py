@@ -136,6 +136,7 @@ def admit_person(
         why = "a public key is canonical and belongs to one participant: make a new one"
         return reject(Reason.MALFORMED, why)
     is_full = len(rows.first_messages) >= s.params.n_max and user not in rows.first_messages
+    # check: people-admitted - the sum of more people than were planned for may wrap around
     # After a restore, participants of the confirmed roster enrol again: they always have a place.
     if is_full and not _is_on_roster(s, user):
         return reject(Reason.FULL, f"the survey has its {s.params.n_max} participants")

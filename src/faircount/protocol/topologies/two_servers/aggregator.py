@@ -9,8 +9,10 @@
     aggregate share    adds the coordinator's sum to that of its shares and publishes
 
 Manifest and encrypted shares arrive in parts, in order, and the aggregator says which part it
-expects next. So it has one part in memory at a time. It draws no randomness: the same message leads
-to the same step, and after a crash to the same signed statements.
+expects next. So it has one part in memory at a time. Until the reservation a restored coordinator
+may send another manifest, whose parts replace those that differ; afterwards nothing changes, since
+from two batches somebody could compute one person's vector. The aggregator draws no randomness: the
+same message leads to the same step, and after a crash to the same signed statements.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -79,14 +81,26 @@ class ServersProgress(PartsState):
     """How far the aggregator has come: first with a manifest, then with its encrypted shares."""
 
     stored_tag = "servers-aggregator"
-    # Entries with a valid enrolment MAC, in the parts of an unfinished manifest.
-    authentic_entries: int = 0
-    # The user id of the last entry so far: the next part goes on above it.
-    last_user: bytes = b""
+    # Of each part of an unfinished manifest: how many entries have a valid enrolment MAC, and the
+    # user id of its last entry, above which the next part goes on.
+    authentic_entries: tuple[int, ...] = ()
+    last_users: tuple[bytes, ...] = ()
     # Parts whose encrypted shares have been judged.
     judged_parts: int = 0
     # The Merkle tree over the accepted reports of those parts.
     accepted: MerkleFrontier = field(default_factory=MerkleFrontier)
+
+    def before_part(self, number: int) -> "ServersProgress":
+        """The progress with an unfinished manifest when this part was to come, or now if earlier.
+
+        What later parts added is gone: they count only with the parts that they follow.
+        """
+        return ServersProgress(
+            self.earlier[:number],
+            # check: replaced-part-uncounted - few reports pass for many
+            self.authentic_entries[:number],
+            self.last_users[:number],
+        )
 
 
 def _progress(s: Aggregator) -> ServersProgress:
@@ -134,23 +148,24 @@ class TwoServersAggregator(AggregatorRules):
         if known is not None:
             return known
 
-        # A first part replaces the parts of a manifest that was never finished.
-        begun = s if manifest.number else replace(s, topology_state=ServersProgress())
-        progress = _progress(begun)
+        # A restored coordinator may have made another manifest: until the reservation, a part
+        # replaces the one of its number and all later ones.
+        progress = _progress(s).before_part(manifest.number)
         problem = _part_problem(s, progress, manifest)
         if problem is not None:
             return s, (problem,)
-        authentic = progress.authentic_entries
-        for entry in manifest.entries:
-            authentic += aggregator.has_valid_mac(s, rows, entry)
+        macs = (aggregator.has_valid_mac(s, rows, entry) for entry in manifest.entries)
+        authentic_entries = (*progress.authentic_entries, sum(macs))
+        begun = replace(s, topology_state=progress)
         if manifest.more:
             earlier = (*progress.earlier, part_hash)
-            state = ServersProgress(earlier, authentic, manifest.entries[-1].user)
+            last_users = (*progress.last_users, manifest.entries[-1].user)
+            state = ServersProgress(earlier, authentic_entries, last_users)
             rows.manifest_parts.overwrite(part_key(manifest.number), manifest)
             next_request = _request_part(s, part_hash, len(earlier))
             return replace(begun, topology_state=state), (next_request,)
 
-        after, out = _admit_manifest(begun, rows, manifest, authentic)
+        after, out = _admit_manifest(begun, rows, manifest, sum(authentic_entries))
         is_settled = after.manifest is not None or after.phase in FINAL
         # check: refused-manifest-rolled-back - a refused manifest leaves nothing behind
         if not is_settled:
@@ -246,19 +261,26 @@ def _request_part(s: Aggregator, recorded: bytes, number: int) -> Signed:
 
 def _part_problem(
     s: Aggregator, progress: ServersProgress, manifest: BatchManifest
-) -> Rejection | None:
-    """Why a part does not continue the manifest; None if it does."""
+) -> Rejection | Signed | None:
+    """The answer to a part that does not continue the recorded ones; None if it does.
+
+    If the part follows another one than is recorded, the answer names the recorded one, and the
+    coordinator goes back by a part, until it comes to where the two manifests part.
+    """
     if manifest.digest != s.params.digest:
         return reject(Reason.WRONG_DIGEST, "the manifest was made for other parameters")
+    recorded = len(progress.earlier)
     before = progress.earlier[-1] if progress.earlier else NO_PART_BEFORE
     # check: parts-in-order - the coordinator exchanges a part that was checked
-    if (manifest.number, manifest.before) != (len(progress.earlier), before):
+    if (manifest.number, manifest.before) != (recorded, before):
+        if 0 < manifest.number == recorded:
+            return _request_part(s, before, recorded)
         return reject(Reason.EARLY, "send the parts of a manifest in order, from the first")
     if (
         # check: part-size - parts of any size exhaust the aggregator's memory
         not is_valid_part(manifest)
         # check: order-across-parts - a user named in two parts would be counted twice
-        or any(entry.user <= progress.last_user for entry in manifest.entries[:1])
+        or _is_out_of_order(progress, manifest)
     ):
         why = "a manifest names every user once, ascending by user id, in parts of one size"
         return reject(Reason.MALFORMED, why)
@@ -266,6 +288,13 @@ def _part_problem(
     if manifest.size > s.params.n_max:
         return reject(Reason.FULL, f"more than {s.params.n_max} users")
     return None
+
+
+def _is_out_of_order(progress: ServersProgress, manifest: BatchManifest) -> bool:
+    """Whether a part begins at or below the last user id of the part before."""
+    last = progress.last_users[-1:]
+    first = manifest.entries[:1]
+    return bool(last) and bool(first) and first[0].user <= last[0]
 
 
 def _admit_manifest(
@@ -360,6 +389,7 @@ def _fix_accepted(
     s: Aggregator, rows: StepRows, accepted: MerkleFrontier, revealed: bytes
 ) -> aggregator.Change:
     """Sign the set of accepted reports, once, and keep the aggregator's sum over it."""
+    # check: accepted-minimum - with every other share garbled the sum is one person's vector
     if not aggregator.is_still_private(s, accepted.count):
         ending = too_few_readable(accepted.count, s.params.minimum)
         return aggregator.abort(s, rows, ending, spent=True)

@@ -197,7 +197,10 @@ class TwoServersCoordinator(CoordinatorRules):
     ) -> coordinator.Change:
         """Send the part of the manifest, or of the encrypted shares, that the aggregator asks for.
 
-        An aggregator that has recorded other parts than the coordinator sent gets nothing.
+        Before its restore the coordinator may have sent parts of another manifest. If the
+        aggregator has recorded such a part, it gets the part of this manifest in its place. It
+        learns nothing from that: it sees every part of this manifest, and no other manifest.
+        Encrypted shares leave only for the manifest that the reservation names.
         """
         number = message.number
         is_over = (
@@ -206,16 +209,15 @@ class TwoServersCoordinator(CoordinatorRules):
             # check: shares-after-end - no encrypted share leaves a survey that was given up
             or s.final is not None
         )
-        if is_over or not 0 < number <= len(earlier_hashes(s)):
+        if is_over or number == 0:
+            return s, ()
+        # check: shares-before-reservation - encrypted shares leave once the budget is charged
+        if s.reservation is None:
+            part = get_part(s, rows, _number_to_send(s, message))
+            return s, (coordinator.to_aggregator(s, part),)
+        if number > len(earlier_hashes(s)) or message.recorded != s.manifest_hash:
             return s, ()
         part = get_part(s, rows, number)
-        # check: shares-before-receipt - encrypted shares leave once the budget is charged
-        if s.reservation is None:
-            if message.recorded != earlier_hashes(s)[number - 1]:
-                return s, ()
-            return s, (coordinator.to_aggregator(s, part),)
-        if message.recorded != s.manifest_hash:
-            return s, ()
         # check: later-share-lost - the aggregator would wait for a share that is lost
         if not _are_intact(s, rows, part.entries):
             return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
@@ -231,7 +233,7 @@ class TwoServersCoordinator(CoordinatorRules):
         """
         if (
             s.phase is not Phase.COUNTING
-            # check: set-before-receipt - nothing is added up before the budget is charged
+            # check: set-before-reservation - nothing is added up before the budget is charged
             or s.reservation is None
             or message.manifest_hash != s.manifest_hash
         ):
@@ -358,6 +360,18 @@ class TwoServersCoordinator(CoordinatorRules):
 def _with_parts(s: Coordinator, earlier: Sequence[bytes]) -> Coordinator:
     """The coordinator with a manifest whose parts, all but the last, have these hashes."""
     return replace(s, topology_state=ServersState(tuple(earlier)))
+
+
+def _number_to_send(s: Coordinator, request: NextPartRequest) -> int:
+    """The number of the manifest part that answers a request before the reservation.
+
+    That is the part that is asked for, if the aggregator has recorded the one before. Otherwise it
+    is the one before, or the last of a manifest that is shorter than the recorded one.
+    """
+    earlier = earlier_hashes(s)
+    before = request.number - 1
+    is_recorded = before < len(earlier) and request.recorded == earlier[before]
+    return request.number if is_recorded else min(before, len(earlier))
 
 
 def _entry(s: Coordinator, user: bytes, report: Report) -> ManifestEntry:

@@ -106,6 +106,7 @@ def is_successor(before: BatchManifest, part: BatchManifest) -> bool:
     last = before.entries[-1:]
     first = part.entries[:1]
     in_order = not last or not first or last[0].user < first[0].user
+    # check: part-follows - parts of two manifests form one
     return before.more == 1 and is_next and names_before and in_order
 
 

@@ -119,7 +119,7 @@ def derive_query(params: SurveyParameters, form: ReportForm, values: RevealedVal
     A second query about the same report would reveal more than its validity.
     """
     # Neither value alone decides the key, and the label keeps it apart from the coins' placement.
-    key = derive_key(b"".join(values), params.digest, tagged_hash(b"question"))
+    key = derive_key(b"".join(values), params.digest, tagged_hash(b"query"))
     return query_at(form, query_point(form, key))
 
 

@@ -119,5 +119,5 @@ def is_confirmed_by_proofs(s: Coordinator, rows: StepRows, accepted: AcceptedRep
         if (is_valid != members[part][opened_in_part]).any():
             return False
         unread = unread[size:]
-    # check: no-extra-answers - verifier shares about nobody would go unchecked
+    # check: no-extra-verifier-shares - verifier shares about nobody would go unchecked
     return not unread

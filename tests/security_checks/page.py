@@ -1,0 +1,5 @@
+"""Checks of the page: what a participant's browser believes of the servers."""
+
+from security_checks.mutant import ScriptMutant
+
+MUTANTS = (ScriptMutant("page-inclusion-size", "tests/browser/test_client.py -k another_size"),)
