@@ -230,11 +230,17 @@ class Guarantee:
     @property
     def sentence(self) -> str:
         """The guarantee in one plain sentence."""
+        return self.describe(delta_digits=2)
+
+    def describe(self, delta_digits: int) -> str:
+        """The guarantee in one plain sentence, with so many digits of delta."""
         factor = format_factor(self.epsilon)
         exception = ""
         # Pure differential privacy has no exception to mention.
         if self.delta:
-            exception = f", except with probability {format_delta(self.delta, 2)} (delta)"
+            exception = (
+                f", except with probability {format_delta(self.delta, delta_digits)} (delta)"
+            )
         condition = "whatever the answers are"
         if self.condition is not None:
             condition = f"provided that {self.condition}"

@@ -25,6 +25,7 @@ from faircount.analysis.prepare import Prepared, Rules, prepare
 from faircount.analysis.read import ColumnName, check_rows_are_people, columns
 from faircount.analysis.run import charge, run
 from faircount.analysis.terms import AUTO, PlannedSurvey, Terms, check_worthwhile
+from faircount.core.arguments import explain_arguments
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
@@ -58,6 +59,7 @@ class Histogram(Result):
         return {**super().to_dict(level, covers=covers), "notes": list(self.notes)}
 
 
+@explain_arguments('fc.histogram(frame, "city", epsilon=1.0, domain=cities)')
 def histogram(
     table: Any,
     column: ColumnName | None = None,

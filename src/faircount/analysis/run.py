@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from faircount.accounting.conditions import ROWS_ARE_PEOPLE
 from faircount.analysis.read import check_rows_are_people
+from faircount.core.arguments import describe_value, explain_arguments
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError, RefusedError
@@ -55,6 +56,7 @@ def run(
 ) -> Result: ...
 @overload
 def run(answers: ArrayLike, mechanism: LocalMean, **options: Unpack[Options]) -> MeanResult: ...
+@explain_arguments('fc.run(answers, fc.Laplace(items=["yes", "no"], epsilon=1.0))')
 def run(
     answers: Any,
     mechanism: Mechanism,
@@ -100,7 +102,10 @@ def run(
             "out"
         )
     if not isinstance(mechanism, Mechanism):
-        raise ParameterError("mechanism must be one of faircount's mechanisms")
+        raise ParameterError(
+            "mechanism must be one of faircount's mechanisms with its parameters, such as "
+            f"fc.Laplace(items=cities, epsilon=1.0), not {describe_value(mechanism)}"
+        )
     if not mechanism.makes_shares and (topology, parties) != (None, None):
         raise ParameterError(f"{mechanism.name} makes no shares: leave topology and parties out")
     check_rows_are_people(answers)

@@ -32,6 +32,7 @@ from faircount.auditing.statistics import (
     refutable,
 )
 from faircount.core import plain
+from faircount.core.arguments import describe_value, explain_arguments
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
@@ -49,6 +50,9 @@ DEVICES = "devices"
 
 # Responses that are made at a time, which bounds the memory.
 BATCH = 50_000
+
+# The same for whole surveys, which take milliseconds per response: progress is seen in between.
+SURVEY_BATCH = 500
 
 # Default number of runs where many surveys can be made in one call. It suffices, for example, to
 # detect sampling with two coins instead of one.
@@ -292,6 +296,7 @@ class AuditReport:
         return f" (also played: {'; '.join(others)})"
 
 
+@explain_arguments("fc.audit(fc.Laplace(items=3, epsilon=1.0))")
 def audit(
     mechanism: Mechanism,
     *,
@@ -308,7 +313,8 @@ def audit(
 
     mechanism: the mechanism to audit
     epsilon, delta: the claim; by default the mechanism's own guarantee against each adversary. A
-        delta that you give is claimed against all of them
+        delta that you give is claimed against all of them. Another epsilon than the mechanism was
+        built for, without a delta, is a claim of pure differential privacy (delta 0)
     adversary: play only this one; by default all whom the guarantee names
     runs: number of runs on each of the two data sets; by default as many as take seconds (see
         `default_runs`); the report says which claims so many runs can refute
@@ -325,12 +331,21 @@ def audit(
     >>> fc.audit(fc.GRR(items=4, epsilon=1.0), runs=2000, entropy=fc.SeededStream(1)).refuted
     False
     """
+    if not isinstance(mechanism, Mechanism):
+        raise ParameterError(
+            "audit takes a mechanism with its parameters, as in "
+            "fc.audit(fc.Laplace(items=3, epsilon=1.0)), not "
+            f"{describe_value(mechanism)}"
+        )
     confidence = check_fraction("confidence", confidence)
     if epsilon is None:
         epsilon = mechanism.promise[0]
     if epsilon is None:
         raise ParameterError("give epsilon= and delta=, the claim to be tested")
     claimed = check_epsilon(epsilon)
+    # A mechanism that was built for an epsilon says nothing of its own about another one.
+    if delta is None and mechanism.promise[0] not in (None, claimed):
+        delta = 0.0
     if delta is not None and not 0 <= check_real("delta", delta) <= 1:
         raise ParameterError(f"delta must lie in [0, 1], not {delta:g}")
     played = _find_adversaries(mechanism, adversary)
@@ -340,13 +355,15 @@ def audit(
     runs = check_integer("runs", runs, least=100)
 
     run_surveys: RunSurveys = _run_devices
+    batch = BATCH
     if through != DEVICES:
         # Most of the protocol: loaded only when it is played.
         from faircount.auditing.surveys import make_survey_runner
 
         run_surveys = make_survey_runner(through, claimed)
+        batch = SURVEY_BATCH
     source = SystemEntropy() if entropy is None else entropy
-    surveys = _Surveys(_group_pairs(pairs), run_surveys, source, progress)
+    surveys = _Surveys(_group_pairs(pairs), run_surveys, source, progress, batch)
     claims = [_find_claims(pair, claimed, delta) for pair in surveys.pairs]
     stages = _plan_stages(runs)
     done, findings = _look_in_stages(surveys, claims, stages, confidence)
@@ -475,6 +492,7 @@ class _Surveys:
     """Runs on both data sets of every pair, which can be continued.
 
     groups: pairs that are the same surveys; they run once, and each adversary looks
+    batch: number of responses that are made at a time
     """
 
     def __init__(
@@ -483,6 +501,7 @@ class _Surveys:
         run_surveys: RunSurveys,
         entropy: Entropy,
         progress: Progress | None,
+        batch: int,
     ) -> None:
         self.pairs = list(chain.from_iterable(groups))
         self._groups = groups
@@ -490,6 +509,8 @@ class _Surveys:
         self._entropy = entropy
         self._progress = progress
         self._done = 0
+        self._batch = batch
+        self._finished = 0
         self._views: list[list[list[Ints]]] = [[[], []] for _ in self.pairs]
 
     def run_until(self, runs: int) -> list[tuple[Ints, Ints]]:
@@ -507,12 +528,15 @@ class _Surveys:
         self, group: list[WorstPair], answers: NDArray[Any], runs: int
     ) -> Iterator[list[Ints]]:
         """Every adversary's view of the runs that are missing, a batch of them at a time."""
-        batch = max(1, BATCH // answers.size)
+        batch = max(1, self._batch // answers.size)
+        # Every group runs on two data sets, and progress counts runs on all of them.
+        passes = 2 * len(self._groups)
         for start in range(self._done, runs, batch):
             stop = min(start + batch, runs)
             yield self._run_surveys(group, answers, stop - start, self._entropy)
+            self._finished += stop - start
             if self._progress is not None:
-                self._progress(stop)
+                self._progress(self._finished // passes)
 
 
 def _run_devices(

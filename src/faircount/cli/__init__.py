@@ -108,8 +108,24 @@ class Commands(LazyGroup):
 
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as problem:
+            raise _suggest_option(problem) from None
         except FaircountError as error:
             raise PlainError(str(error)) from error
+
+
+# Names that people try first, and the option that does what they mean.
+MEANT_OPTIONS = {"--seed": "--simulate-seed", "--random-state": "--simulate-seed"}
+
+
+def _suggest_option(problem: click.NoSuchOption) -> click.NoSuchOption:
+    """Suggest what an unknown option probably means, where similar spellings mislead."""
+    meant = MEANT_OPTIONS.get(problem.option_name)
+    parameters = problem.ctx.command.params if problem.ctx is not None else []
+    if meant is None or not any(meant in parameter.opts for parameter in parameters):
+        return problem
+    message = f"No such option {problem.option_name!r}. Did you mean {meant!r}?"
+    return click.NoSuchOption(problem.option_name, message, ctx=problem.ctx)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -69,7 +69,11 @@ MOST_RESPONSES = 10**9
     "--insiders", type=int, help="Colluding participants whose noise is known.  [default: 1]"
 )
 # The claim, where it is not what the mechanism was built for.
-@click.option("--claim-epsilon", type=float, help="Test this epsilon, not the mechanism's own.")
+@click.option(
+    "--claim-epsilon",
+    type=float,
+    help="Test this epsilon, not the mechanism's own; without a delta as pure privacy (delta 0).",
+)
 @click.option("--claim-delta", type=float, help="Test this delta, not the mechanism's own.")
 @click.option(
     "--through",
@@ -201,8 +205,7 @@ def _find_claim(made: "Mechanism", given: dict[str, Any]) -> dict[str, Any]:
         delta = given["claim_delta"]
     if given["claim_epsilon"] is None:
         return {"epsilon": given["epsilon"], "delta": delta}
-    # A claimed epsilon without a delta is a claim of pure differential privacy.
-    return {"epsilon": given["claim_epsilon"], "delta": 0.0 if delta is None else delta}
+    return {"epsilon": given["claim_epsilon"], "delta": delta}
 
 
 def _show(report: "AuditReport") -> None:

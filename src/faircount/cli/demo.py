@@ -197,7 +197,7 @@ def _survey_in_memory(epsilon: float) -> None:
         result = fc.run(answers, distributed)
     print_bars(out, result, truth=truth)
     out.print(f"\nPrivacy: {result.guarantee}.")
-    out.print(f"Budget: {REPETITION}.")
+    out.print(f"Running again: {REPETITION}.")
     out.print(
         f"Every answer travelled as two encrypted shares over F_{result.facts['modulus']}, each of "
         "them random by itself; the servers added them up and opened one sum."

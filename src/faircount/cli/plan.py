@@ -27,7 +27,7 @@ ALMOST_IMPOSSIBLE = 1e-4
 # The columns of the table, and what each of them shows.
 COLUMNS = {
     "mechanism": "a way to randomize answers; the name to use with `faircount run --mechanism`",
-    "topology": "how shares travel; second line: the same mechanism with two servers; -: no shares",
+    "topology": "how shares travel; listed twice: a mechanism that differs in servers; -: none",
     "95% error": "19 of 20 estimates of an average item are closer, as a share of the users",
     "std. error": "standard error of an average item",
     "users": "the fewest users who reach the target error",
@@ -271,8 +271,8 @@ def _describe_assumptions(made: "Plan") -> str:
     if question.insiders > 1:
         insiders = f"{question.insiders:,} insiders (participants who pool what they know)"
     dropouts = f", {question.lost:,} may drop out" if question.lost else ""
-    floor = f"floor {question.floor:,}" if question.floor else "no floor"
-    return f"safe against {insiders}{dropouts}; {floor}; assumes: {made.assumption}"
+    floor = f"; floor {question.floor:,}" if question.floor else ""
+    return f"safe against {insiders}{dropouts}{floor}; assumes: {made.assumption}"
 
 
 def _show_table(out: "Console", made: "Plan") -> None:
@@ -322,7 +322,7 @@ def _rows_of(option: "Option", with_users: bool) -> list[list[str]]:
         return [row]
     # Two servers do not know which place a user has in a roster, so all users draw the same noise
     # there. That changes errors and parameters of some mechanisms.
-    second = ["", "servers", *_format_errors(servers)]
+    second = [option.name, "servers", *_format_errors(servers)]
     if with_users:
         second.append("")
     second += [f"{servers.bytes_sent:,}", "1", _format_parameters(servers.mechanism.parameters)]

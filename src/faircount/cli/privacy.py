@@ -100,20 +100,13 @@ def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
 
 
 def _show(made: "Statement") -> None:
-    from faircount.accounting.guarantee import Guarantee, Relation
     from faircount.cli.show import console, make_definitions, print_notes
 
     out = console()
     # tss without epsilon and delta has figures for the coordinator alone, and no guarantee to
     # state.
-    if made.epsilon is not None and made.delta is not None:
-        guarantee = Guarantee(
-            made.epsilon, made.delta, Relation.REPLACE_ONE, made.adversary, made.condition
-        )
-        subject = made.mechanism
-        if made.releases > 1:
-            subject = f"{made.releases} releases of {made.mechanism}"
-        out.print(f"{subject}: {guarantee.sentence}\n", markup=False)
+    if made.sentence is not None:
+        out.print(f"{made.sentence}\n", markup=False)
 
     out.print(make_definitions(_figures_of(made)))
     # The coordinator sees the sets of items and the result. What it learns from both together
@@ -140,15 +133,21 @@ def _figures_of(made: "Statement") -> list[tuple[str, str]]:
     """The figures that are known, with their labels."""
     from faircount.accounting.guarantee import format_delta
     from faircount.cli.show import format_number
+    from faircount.planning.statement import DELTA_DIGITS
 
     rows = []
     if made.epsilon is not None:
         rows.append(("epsilon", format_number(made.epsilon)))
     if made.delta is not None:
-        rows.append(("delta", format_delta(made.delta, 4)))
+        rows.append(("delta", format_delta(made.delta, DELTA_DIGITS)))
     if made.delta_zero_out is not None:
-        rows.append(("delta, zero-out", format_delta(made.delta_zero_out, 4)))
+        rows.append(("delta, zero-out", format_delta(made.delta_zero_out, DELTA_DIGITS)))
     for name, value in {**made.more, **made.paper}.items():
-        if value is not None:
-            rows.append((LABELS.get(name, name), format_number(value)))
+        if value is None:
+            continue
+        text = format_number(value)
+        # Rounded up like the deltas above; the paper's own bounds are printed as they are.
+        if "delta" in name and name not in made.paper:
+            text = format_delta(value, DELTA_DIGITS)
+        rows.append((LABELS.get(name, name), text))
     return rows

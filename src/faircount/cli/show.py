@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 BAR_WIDTH = 30  # characters of the longest bar
 WIDTH = 100  # columns where there is no terminal to ask
+SECONDS_BETWEEN_LINES = 30  # of progress where there is no terminal
 
 
 def console() -> Console:
@@ -164,7 +166,7 @@ def print_statements(
         out.print(f"Assumption: {result.assumption}.", markup=False)
     of_weakest = " of the weakest group, so of everybody" if hasattr(result, "groups") else ""
     out.print(f"Privacy{of_weakest}: {result.guarantee.sentence}", markup=False)
-    out.print(f"Budget: {REPETITION}.", markup=False)
+    out.print(f"Running again: {REPETITION}.", markup=False)
 
 
 def print_notes(out: Console, notes: Iterable[str]) -> None:
@@ -188,7 +190,7 @@ def spinner(activity: str) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(description: str, total: int | None = None) -> Iterator[Any]:
-    """Show a bar on standard error until the work is done.
+    """Show a bar on standard error until the work is done; if it is no terminal, lines.
 
     Yields a function to call with the amount done and, if it was not given, the total.
     """
@@ -201,6 +203,9 @@ def progress_bar(description: str, total: int | None = None) -> Iterator[Any]:
     )
 
     screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield _make_line_reporter(description, total)
+        return
     display = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -208,9 +213,35 @@ def progress_bar(description: str, total: int | None = None) -> Iterator[Any]:
         TimeRemainingColumn(),
         console=screen,
         transient=True,
-        disable=not screen.is_terminal,
     )
     with display:
         task = display.add_task(description, total=total)
         # Whoever computes may learn the total only later, for example after reading a table.
         yield lambda done, of=total: display.update(task, completed=done, total=of)
+
+
+def _make_line_reporter(
+    description: str, total: int | None, clock: Callable[[], float] = monotonic
+) -> Callable[..., None]:
+    """A function that prints progress as a line on standard error, at most every 30 seconds.
+
+    A log or a pipe shows no bar, but whoever watches it must see that the work goes on.
+    """
+    started = clock()
+    reported = started
+
+    def report(done: int, of: int | None = total) -> None:
+        nonlocal reported
+        now = clock()
+        if now - reported < SECONDS_BETWEEN_LINES:
+            return
+        reported = now
+        line = f"{description}: {done:,}"
+        if of:
+            line += f" of {of:,}"
+        if of and 0 < done < of:
+            minutes = (now - started) * (of - done) / done / 60
+            line += f", about {minutes:.2g} more minutes"
+        click.echo(f"faircount: {line}", err=True)
+
+    return report

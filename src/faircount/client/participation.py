@@ -34,6 +34,7 @@ from faircount.client.state_file import (
     default_state_file,
     parse_parameters,
 )
+from faircount.core.domain import escape_controls
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import (
     AnswerError,
@@ -59,6 +60,9 @@ from faircount.transport.limits import MESSAGE_ANSWER, PARAMETERS_ANSWER
 MAX_EXCHANGES = 12
 
 SECONDS_BETWEEN_VISITS = 5.0
+
+# Items that an error lists; a longer list is cut off.
+LISTED_ITEMS = 20
 
 
 def connect(
@@ -224,8 +228,13 @@ class Participation:
         for position, label in enumerate(labels):
             if str(label) == str(item):
                 return position
+        # The items are public. What was given may be somebody's answer, so it is not repeated.
+        listed = ", ".join(escape_controls(label) for label in labels[:LISTED_ITEMS])
+        if len(labels) > LISTED_ITEMS:
+            listed += f" and {len(labels) - LISTED_ITEMS:,} more"
         raise AnswerError(
-            f"the answer must be one of the {len(labels)} items that the survey offers"
+            f"the answer must be one of the {len(labels):,} items that the survey offers, spelled "
+            f"as here, in upper and lower case: {listed}"
         )
 
     def _begin(self, position: int) -> ClientState:

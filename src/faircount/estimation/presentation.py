@@ -26,7 +26,7 @@ SIMULATION = (
 """Stands above every result whose facts say `simulation`."""
 
 REPETITION = (
-    "running it again on the same people spends privacy again: "
+    "every further run on the same people spends privacy again: "
     "the privacy losses of all runs add up"
 )
 """Stands below every guarantee: a reader who averages many runs learns what each of them hides."""
@@ -240,7 +240,7 @@ class Frequencies(ArrayValue, ABC):
         if self.validity is not None and self.validity.proven:
             lines.append(f"reports: {self.validity}")
         lines.append(f"privacy: {self.guarantee}")
-        lines.append(f"again: {REPETITION}")
+        lines.append(f"running again: {REPETITION}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -277,7 +277,7 @@ class Frequencies(ArrayValue, ABC):
         if self.validity is not None and self.validity.proven:
             lines.append(f"Reports: {self.validity}")
         lines.append(f"Privacy: {self.guarantee}.")
-        lines.append(f"Again: {REPETITION}.")
+        lines.append(f"Running again: {REPETITION}.")
         return page + "".join(map(plain.html_paragraph, lines))
 
     def _html_table(self, bounds: Intervals) -> str:

@@ -243,7 +243,7 @@ class MeanResult:
         lines.append(f"{self._summary()} of {self.included} users")
         lines.append(f"assumes: {ASSUMPTIONS[False]}")
         lines.append(f"privacy: {self.guarantee}")
-        lines.append(f"again: {REPETITION}")
+        lines.append(f"running again: {REPETITION}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

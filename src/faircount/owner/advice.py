@@ -174,7 +174,7 @@ class Advice:
     def _accuracy(self) -> str:
         """The errors at both ends, and what the allowance for missing responses costs."""
         text = (
-            f"With 95% certainty every frequency is accurate to {self.error_text} of those who "
+            f"With 95% certainty each frequency is accurate to {self.error_text} of those who "
             f"answer if {self.responses:,} do"
         )
         if self.minimum < self.responses:

@@ -131,7 +131,7 @@ def facts_about(result: Result, view: View = DEFAULT) -> list[tuple[str, str]]:
     facts.append(("In words", result.guarantee.sentence))
     if result.validity is not None:
         facts.append(("Reports", str(result.validity)))
-    facts.append(("Budget", REPETITION))
+    facts.append(("Running again", REPETITION))
     return facts
 
 

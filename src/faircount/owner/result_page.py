@@ -76,7 +76,7 @@ def result_page(result: Result, level: float, covers: str) -> bytes:
     sentence = result.guarantee.sentence
     parts.append(f"<p>{escape_html(sentence[:1].upper() + sentence[1:])}</p>")
     parts.append(f"<p class=soft>{escape_html(result.guarantee)}.</p>")
-    parts.append(f"<p class=soft>Budget: {escape_html(REPETITION)}.</p>")
+    parts.append(f"<p class=soft>Running again: {escape_html(REPETITION)}.</p>")
     parts.append("<h2>Reports</h2>")
     statement = f"Assumption: {result.assumption}."
     if result.validity is not None:

@@ -13,11 +13,16 @@ from faircount.planning.option import Option, percent
 # Errors within this factor of the smallest count as equal: then the order of mechanisms decides.
 TIE_FACTOR = 1.01
 
-# Errors closer than this are compared in percent: "1 times below" would say nothing.
-TWICE = 1.95
-
-# An error that is so many times smaller than the next one is not compared more closely.
-COMPARE_LIMIT = 1000
+# An error that is more than so many times smaller than the second best is put in words, and not
+# compared more closely than that. Closer ones are compared in percent.
+FRACTIONS = {
+    1000: "a thousandth of that",
+    100: "a hundredth of that",
+    10: "a tenth of that",
+    4: "a quarter of that",
+    3: "a third of that",
+    2: "half that",
+}
 
 
 def suits(option: Option, malicious_clients: bool) -> bool:
@@ -80,11 +85,12 @@ def describe_alternative(options: Sequence[Option], malicious_clients: bool) -> 
     if here is not None and error_of(here) and error_of(other):
         error += f" ({error_of(other) / error_of(here) - 1:+.0%})"
     sent = f" and takes {other.cost.bytes_sent:,} bytes from a user" if other.cost else ""
-    return f"{head}: {other.name}{proven} has a standard error of {error}{sent}{hint}"
+    of = "" if error.startswith("below") else "of "
+    return f"{head}: {other.name}{proven} has a standard error {of}{error}{sent}{hint}"
 
 
 def compare_with_next(options: Sequence[Option], malicious_clients: bool) -> str:
-    """How the error of the first option compares with the next one that suits, as a phrase."""
+    """How the error of the first option compares with the second best that suits, as a phrase."""
     best, *others = (option for option in options if suits(option, malicious_clients))
     if not others:
         return "the smallest"
@@ -94,14 +100,14 @@ def compare_with_next(options: Sequence[Option], malicious_clients: bool) -> str
     if factor < TIE_FACTOR:
         return f"as small as that of {second.name}"
     following = f"{second.name}, {_name_terms(second, options, malicious_clients)}"
-    if factor < TWICE:
-        return f"{1 - 1 / factor:.0%} below {following}"
-    times = f"{factor:.2g}" if factor < COMPARE_LIMIT else f"more than {COMPARE_LIMIT:,}"
-    return f"{times} times below {following}"
+    for times, fraction in FRACTIONS.items():
+        if factor > times:
+            return f"less than {fraction} of {following}"
+    return f"{1 - 1 / factor:.0%} below that of {following}"
 
 
 def _name_terms(second: Option, options: Sequence[Option], malicious_clients: bool) -> str:
-    """ "the next", with its terms where the table has a smaller error on other terms."""
+    """ "the second best", with its terms where the table has a smaller error on other terms."""
     smaller = [
         option
         for option in options
@@ -110,10 +116,10 @@ def _name_terms(second: Option, options: Sequence[Option], malicious_clients: bo
         and error_of(option) <= error_of(second)
     ]
     if not smaller:
-        return "the next"
+        return "the second best"
     if malicious_clients:
-        return "the next with proven reports"
-    return "the next that no server has to be trusted for"
+        return "the second best with proven reports"
+    return "the second best that no server has to be trusted for"
 
 
 def describe_servers(best: Option) -> str:

@@ -48,8 +48,8 @@ def cost(mechanism: FrequencyMechanism) -> Cost | None:
     # Rounded up to whole bytes.
     report = -(-mechanism.response_bits // 8)
     if mechanism.collected is Collected.REPORTS:
-        return Cost("one report", None, report, 1, "the server every user's own, randomized report")
-    return Cost("trusted server", None, report, 1, "the server every answer in the clear")
+        return Cost("one report", None, report, 1, "server: every user's own, randomized report")
+    return Cost("trusted server", None, report, 1, "server: every answer in the clear")
 
 
 def _cost_in(topology: Topology, mechanism: FrequencyMechanism) -> Cost:

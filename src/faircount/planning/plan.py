@@ -1,10 +1,14 @@
 """Compare every mechanism at the same exact privacy, and recommend one or none."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from faircount.core import plain
+from faircount.core.arguments import explain_arguments
+from faircount.core.domain import Domain
+from faircount.core.errors import ParameterError
 from faircount.core.validation import check_integer, expected_users
 from faircount.estimation.validity import ASSUMPTIONS
 from faircount.mechanisms.registry import frequency_mechanisms
@@ -133,12 +137,31 @@ class Plan:
         condition = "whatever the answers are"
         if best.condition is not None:
             condition = f"provided that {best.condition}"
+        # A tiny error is only said to be "below" a bound, which needs no "of".
         error = percent(error_of(best))
+        of = "" if error.startswith("below") else "of "
         return (
-            f"run {best.name}: its standard error of {error} is "
+            f"run {best.name}: its standard error {of}{error} is "
             f"{compare_with_next(self.options, self.question.malicious_clients)}, "
-            f"{condition}{describe_servers(best)}"
+            f"{condition}{describe_servers(best)}{self._describe_target()}"
         )
+
+    def _describe_target(self) -> str:
+        """That the target error is not met, and how many users it takes; else nothing."""
+        best = self.recommended
+        target = self.question.target_error
+        if best is None or target is None or (best.half_width_95 or 0.0) <= target:
+            return ""
+        unmet = f"; the target error of {percent(target, '±')} is not met"
+        suitable = [
+            option
+            for option in self.options
+            if option.users_needed and suits(option, self.question.malicious_clients)
+        ]
+        if not suitable:
+            return f"{unmet}, and no number of users was found that meets it"
+        fewest = min(suitable, key=lambda option: option.users_needed or 0)
+        return f"{unmet}: it takes {fewest.users_needed:,} users with {fewest.name}"
 
     def _describe_incomplete(self) -> str:
         """What to do about a survey that too few users stay for."""
@@ -243,8 +266,9 @@ class Plan:
         asked = self.question
         budget = f"epsilon {asked.epsilon:g}, delta {asked.delta:g}"
         lines = [f"{asked.users_in_words}, {asked.items} items, {budget}", self.verdict]
-        for name, half, error in self._errors():
-            lines.append(f"  {name:<9}  95% error {half}, standard error {error}")
+        for name, half, error, users in self._errors():
+            needed = f", users needed {users}" if users else ""
+            lines.append(f"  {name:<9}  95% error {half}, standard error {error}{needed}")
         lines += [f"assumes: {self.assumption}", self.alternative_advice]
         if self.dropout_cost is not None:
             lines.append(self.dropout_cost.words)
@@ -253,10 +277,11 @@ class Plan:
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 
-    def _errors(self) -> list[tuple[str, str, str]]:
-        """Name, 95% error and standard error of the mechanisms that can be used.
+    def _errors(self) -> list[tuple[str, str, str, str]]:
+        """Name, 95% error, standard error and users needed of the mechanisms that can be used.
 
-        A mechanism that has other errors in servers has a second line.
+        A mechanism that has other errors in servers has a second line. Without a target error
+        the users needed are empty.
         """
         rows = []
         for option in self.options:
@@ -265,8 +290,15 @@ class Plan:
             for label, form in forms:
                 if form is not None and form.standard_error is not None:
                     half = percent(form.half_width_95 or 0.0, "±")
-                    rows.append((label, half, percent(form.standard_error)))
+                    users = self._format_needed(form) if form is option else ""
+                    rows.append((label, half, percent(form.standard_error), users))
         return rows
+
+    def _format_needed(self, option: Option) -> str:
+        """How many users the target error takes, in words; empty without a target."""
+        if self.question.target_error is None:
+            return ""
+        return f"{option.users_needed:,}" if option.users_needed else "none found"
 
     def __repr__(self) -> str:
         return f"<Plan: {self.verdict}>"
@@ -297,9 +329,14 @@ class Plan:
         return plan_axes(self.question, ax)
 
     def _repr_html_(self) -> str:
-        rows = [[plain.escape_html(name), half, error] for name, half, error in self._errors()]
+        heads = ["mechanism", "95% error", "standard error"]
+        if self.question.target_error is not None:
+            heads.append("users needed")
+        rows = []
+        for name, *figures in self._errors():
+            rows.append([plain.escape_html(name), *figures][: len(heads)])
         html = plain.html_paragraph(self.verdict, strong=True)
-        html += plain.html_table(["mechanism", "95% error", "standard error"], rows)
+        html += plain.html_table(heads, rows)
         html += plain.html_paragraph(f"Assumes: {self.assumption}")
         html += plain.html_paragraph(self.alternative_advice)
         for note in self.notes:
@@ -307,9 +344,10 @@ class Plan:
         return html
 
 
+@explain_arguments("fc.plan(users=800, items=12, epsilon=1.0)")
 def plan(
     users: int,
-    items: int,
+    items: int | Sequence[object],
     epsilon: float,
     delta: float = 1e-6,
     *,
@@ -326,7 +364,7 @@ def plan(
 
     users: number of users who will be asked; all of them are expected to respond, unless
         `response_rate` is given
-    items: number of items to choose from
+    items: number of items to choose from, or the items themselves
     epsilon: privacy loss of all releases together
     delta: probability that the privacy loss of all releases together exceeds epsilon
     floor: minimum number of other people known to choose each item, without looking at the answers
@@ -351,9 +389,10 @@ def plan(
     if response_rate is not None:
         invited = check_integer("users", users, least=1)
         expected = expected_users("response_rate", response_rate, invited)
+    count = len(Domain.of(items)) if isinstance(items, Iterable) else items
     question = Question(
         expected,
-        items,
+        count,
         epsilon,
         delta,
         floor,
@@ -365,5 +404,12 @@ def plan(
         invited,
         malicious_clients,
     )
+    # Every person chooses one item, so a larger floor is a mistake and no public knowledge.
+    largest = (question.users - 1) // question.items
+    if question.floor > largest:
+        raise ParameterError(
+            f"floor {question.floor:,} is impossible: {question.users_in_words} cannot give each "
+            f"of {question.items:,} items more than {largest:,} other holders"
+        )
     options = [make_option(kind, question) for kind in frequency_mechanisms().values()]
     return Plan(question, rank(options, malicious_clients))

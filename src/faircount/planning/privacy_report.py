@@ -19,6 +19,7 @@ from faircount.accounting.conditions import NOBODY_LEFT_OUT, assume_floor, joint
 from faircount.accounting.divergence import LossPair, binomial_window, epsilon_for
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Relation
 from faircount.accounting.guarantee import insiders as colluding
+from faircount.core.arguments import describe_unknown, describe_value, explain_arguments
 from faircount.core.errors import ParameterError
 from faircount.core.validation import check_integer
 from faircount.mechanisms.gaussian import DPDG, sum_law
@@ -406,8 +407,8 @@ def state_own(name: str, parameters: dict[str, Any]) -> Statement:
     unknown = set(parameters).difference(own, ("epsilon", "delta", "releases"))
     if unknown:
         raise ParameterError(
-            f"{name} has no {', '.join(sorted(unknown))}; it takes {', '.join(sorted(own))} and "
-            "releases"
+            f"{name} has no {describe_unknown(sorted(unknown), own)}; it takes "
+            f"{', '.join(sorted(own))} and releases"
         )
     known = {key: value for key, value in {**DEFAULTS, **parameters}.items() if key in own}
     try:
@@ -433,6 +434,7 @@ def state_own(name: str, parameters: dict[str, Any]) -> Statement:
     )
 
 
+@explain_arguments('fc.privacy("laplace", epsilon=1.0)')
 def privacy(mechanism: str, **parameters: Any) -> Statement:
     """The exact guarantee of a mechanism with given parameters, and what the paper prints for it.
 
@@ -449,6 +451,11 @@ def privacy(mechanism: str, **parameters: Any) -> Statement:
     >>> round(fc.privacy("dpds", p=0.2, floor=30, epsilon=0.3).delta, 6)
     0.000651
     """
+    if not isinstance(mechanism, str):
+        raise ParameterError(
+            'privacy takes the name of a mechanism, as in fc.privacy("laplace", epsilon=1.0), not '
+            f"{describe_value(mechanism)}; a mechanism itself has the method guarantee()"
+        )
     if mechanism not in MAKERS and mechanism in names():
         return state_own(mechanism, parameters)
     _check(mechanism, parameters)
@@ -471,6 +478,11 @@ def _check(mechanism: str, parameters: Mapping[str, Any]) -> None:
         if parameter.default is parameter.empty and name not in parameters
     ]
     strange = [name for name in parameters if name not in takes]
-    if lacking or strange:
-        need = f"needs {', '.join(lacking)}" if lacking else f"has no {', '.join(strange)}"
-        raise ParameterError(f"privacy of {mechanism} {need}; it takes {', '.join(takes)}")
+    faults = []
+    if strange:
+        faults.append(f"has no {describe_unknown(strange, takes)}")
+    if lacking:
+        faults.append(f"needs {', '.join(lacking)}")
+    if faults:
+        fault = " and ".join(faults)
+        raise ParameterError(f"privacy of {mechanism} {fault}; it takes {', '.join(takes)}")

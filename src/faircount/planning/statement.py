@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faircount.accounting.conditions import Condition, in_english
-from faircount.accounting.guarantee import Adversary, Relation
+from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.plain import JSON_VERSION
 from faircount.planning.question import cautions
+
+# Digits of every delta that a statement prints, so that one value is not printed as several.
+DELTA_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,22 @@ class Statement:
 
     def __hash__(self) -> int:
         return hash((self.mechanism, self.epsilon, self.delta, self.adversary, self.releases))
+
+    @property
+    def sentence(self) -> str | None:
+        """The guarantee in one sentence; None where there is none to state."""
+        if self.epsilon is None or self.delta is None:
+            return None
+        guarantee = Guarantee(
+            self.epsilon, self.delta, Relation.REPLACE_ONE, self.adversary, self.condition
+        )
+        subject = self.mechanism
+        if self.releases > 1:
+            subject = f"{self.releases} releases of {self.mechanism}"
+        return f"{subject}: {guarantee.describe(delta_digits=DELTA_DIGITS)}"
+
+    def __str__(self) -> str:
+        return self.sentence or repr(self)
 
     @property
     def notes(self) -> tuple[str, ...]:

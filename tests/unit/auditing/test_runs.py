@@ -296,3 +296,41 @@ def test_by_default_as_many_runs_are_made_as_take_seconds() -> None:
     assert default_runs(many.worst_pair(1.0)) == 50_000
     assert default_runs(one_by_one.worst_pair(1.0)) == 20_000
     assert default_runs(few.worst_pair(1.0), "servers") == 200
+
+
+def test_a_smaller_epsilon_without_a_delta_is_a_claim_of_pure_privacy() -> None:
+    report = audit(fc.OUE(items=3, epsilon=1.0), epsilon=0.5, runs=4000, entropy=SeededStream(1))
+    assert (report.epsilon, report.delta) == (0.5, 0.0)
+    assert report.refuted
+
+
+def test_progress_grows_to_the_number_of_runs() -> None:
+    """Both data sets count, so that the time that is left can be estimated."""
+    seen: list[int] = []
+    audit(
+        fc.Laplace(items=3, users=100, epsilon=1.0),
+        runs=2000,
+        entropy=SeededStream(1),
+        progress=seen.append,
+    )
+    assert seen == sorted(seen)
+    assert seen[-1] == 2000
+    assert len(seen) > 4
+
+
+def test_calls_that_do_not_fit_are_told_what_to_pass() -> None:
+    with pytest.raises(ParameterError, match=r"fc\.Laplace.*not the text 'laplace'"):
+        audit("laplace")  # type: ignore[arg-type]
+    made = fc.GRR(items=3, epsilon=1.0)
+    with pytest.raises(ParameterError, match=r"audit has no claim_epsilon \(use epsilon\)"):
+        audit(made, claim_epsilon=0.5)  # type: ignore[call-arg]
+    with pytest.raises(ParameterError, match=r"audit has no seed \(use entropy=fc\.SeededStream"):
+        audit(made, seed=3)  # type: ignore[call-arg]
+    with pytest.raises(ParameterError, match=r"fc\.run\(answers, fc\.Laplace"):
+        fc.run("laplace")  # type: ignore[call-overload]
+    with pytest.raises(ParameterError, match="not the text 'laplace'"):
+        fc.run(["a", "b"], "laplace")  # type: ignore[call-overload]
+    with pytest.raises(ParameterError, match=r"histogram has no random_state \(use entropy="):
+        fc.histogram(["a", "b"], random_state=1)  # type: ignore[call-arg]
+    with pytest.raises(ParameterError, match=r"histogram has no levels \(use epsilon=\{"):
+        fc.histogram(["a", "b"], levels={"a": 1.0})  # type: ignore[call-arg]

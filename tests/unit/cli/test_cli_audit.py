@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import faircount as fc
 from faircount.cli.audit import MECHANISMS
 
 Call = Callable[..., Any]
@@ -139,3 +140,15 @@ def test_wrong_use_is_one_sentence_and_code_2(call: Call, line: str, words: str)
     done = call(f"audit {line}")
     assert done.exit_code == 2
     assert words in done.stderr
+
+
+def test_the_command_claims_what_python_claims(call: Call) -> None:
+    said = json.loads(
+        call(
+            "audit oue --epsilon 1 --claim-epsilon 0.5 --runs 2000 --simulate-seed 1 --json"
+        ).stdout
+    )
+    made = fc.OUE(items=3, epsilon=1.0)
+    report = fc.audit(made, epsilon=0.5, runs=2000, entropy=fc.SeededStream(1))
+    assert said["claim"] == {"epsilon": 0.5, "delta": 0.0}
+    assert said == report.to_dict()

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from faircount.cli import COMMANDS, main
-from faircount.cli.show import format_number
+from faircount.cli.show import _make_line_reporter, format_number
 from faircount.cli.survey import SUBCOMMANDS
 
 
@@ -134,3 +134,23 @@ def test_the_shell_completes_commands_and_options(words: str, found: str) -> Non
 def test_histogram_is_the_name_of_run_in_python_and_here() -> None:
     context = click.Context(main)
     assert main.get_command(context, "histogram") is main.get_command(context, "run")
+
+
+@pytest.mark.parametrize("command", ["run table.csv", "audit laplace"])
+def test_a_seed_is_called_simulate_seed(command: str) -> None:
+    shown = CliRunner().invoke(main, [*command.split(), "--seed", "3"]).stderr
+    assert "Did you mean '--simulate-seed'?" in shown
+    assert "--repeated" not in shown
+
+
+def test_progress_is_a_line_now_and_then_without_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seconds = iter([0.0, 10.0, 31.0, 40.0, 62.0])
+    report = _make_line_reporter("runs", 100, lambda: next(seconds))
+    for done in (10, 25, 30, 100):
+        report(done)
+    assert capsys.readouterr().err.splitlines() == [
+        "faircount: runs: 25 of 100, about 1.6 more minutes",
+        "faircount: runs: 100 of 100",
+    ]

@@ -67,7 +67,7 @@ def test_an_epsilon_that_protects_nobody_is_told(call: Call) -> None:
     shown = " ".join(call("plan --users 800 --items 12 --epsilon 1000 --delta 1e-6").stdout.split())
     assert "Note: an epsilon of 1000 protects next to nothing" in shown
     assert "±0% below 0.0001%" in shown
-    assert "more than 1,000 times below" in shown
+    assert "standard error below 0.0001% is less than a thousandth of that of" in shown
     assert "Note:" not in call(ASK).stdout
 
 
@@ -104,7 +104,7 @@ def test_servers_have_a_line_of_their_own_where_they_differ(call: Call) -> None:
     lines = [line.split() for line in call(ASK).stdout.splitlines()]
     at = next(place for place, words in enumerate(lines) if words[:1] == ["decoys"])
     assert lines[at] == ["decoys", "masked", "±1.4%", "0.73%", "6,147", "4", "D=149", "q=953"]
-    assert lines[at + 1] == ["servers", "±3.3%", "1.7%", "207", "1", "D=800", "q=1601"]
+    assert lines[at + 1] == ["decoys", "servers", "±3.3%", "1.7%", "207", "1", "D=800", "q=1601"]
 
 
 def test_those_who_are_invited_need_not_all_answer(call: Call) -> None:
@@ -222,7 +222,7 @@ def test_everything_that_is_missing_is_asked_for_at_once(call: Call, tmp_path: P
 def test_words_and_parameters_of_the_table_are_explained(call: Call) -> None:
     shown = " ".join(call("plan --users 800 --items 12 --epsilon 1").stdout.split())
     for meaning in (
-        "D fair coins per item, all users together",
+        "D fair coins per item: of all users together, or of each server",
         "q counts are added modulo this prime",
         "floor minimum number of other people known to choose each answer (its holders)",
         "one vote a report that adds 1 to one item",

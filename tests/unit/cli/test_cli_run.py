@@ -59,7 +59,7 @@ def test_people_see_bars_and_a_guarantee_in_one_sentence(call: Call) -> None:
     assert "whatever the answers are, assuming" in " ".join(
         call(f"{RUN} --epsilon 1 --user id").stdout.split()
     )
-    assert "Budget: running it again on the same people spends privacy again" in shown
+    assert "Running again: every further run on the same people spends privacy again" in shown
     assert "SIMULATION" not in shown
     assert max(map(len, shown.splitlines())) <= WIDTH
 

@@ -116,8 +116,11 @@ def test_an_answer_can_be_repeated_but_not_changed(in_memory: Any, tmp_path: Pat
         AnswerError, match="already used for another answer, which cannot be changed"
     ):
         participation.answer(participation.items[1])
-    with pytest.raises(AnswerError, match="one of the 6 items"):
+    with pytest.raises(AnswerError, match="one of the 6 items") as refused:
         participation.answer("nowhere")
+    # The items are public, and what was typed may be an answer.
+    assert ", ".join(map(str, participation.items)) in str(refused.value)
+    assert "nowhere" not in str(refused.value)
 
 
 def test_parameters_of_another_survey_are_refused(in_memory: Any, tmp_path: Path) -> None:

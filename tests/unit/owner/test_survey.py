@@ -129,6 +129,7 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     early = run("survey", "result", folder)
     assert early.exit_code == 2
     assert "not over yet" in early.stderr
+    assert "faircount survey status" in early.stderr
     assert run("survey", "close", folder).exit_code == 0
     done = run("survey", "result", folder, "--wait")
     assert done.exit_code == 0, done.stderr

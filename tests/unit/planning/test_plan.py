@@ -217,10 +217,9 @@ def test_without_a_floor_sampling_is_refused_and_says_which_floor_it_needs() -> 
 
 
 def test_a_floor_that_the_users_cannot_give_is_refused() -> None:
-    refused = option_named(plan(800, 12, 1.0, 1e-6, floor=67), "dpds")
-    assert not refused.sound
-    assert "66 at most" in refused.reason
-    with pytest.raises(RefusedError):
+    with pytest.raises(ParameterError, match="12 items more than 66 other holders"):
+        plan(800, 12, 1.0, 1e-6, floor=67)
+    with pytest.raises(RefusedError, match="66 at most"):
         count_hidden_holders(Question(800, 12, 1.0, 1e-6, floor=67).requirements)
     assert count_hidden_holders(Question(800, 12, 1.0, 1e-6, floor=66).requirements) == 65
 
@@ -524,11 +523,14 @@ def test_a_large_delta_gets_a_caution_like_a_large_epsilon(delta: float, caution
 def test_close_errors_are_compared_in_percent() -> None:
     made = plan(800, 12, 1.0, 1e-6)
     best, second = [option for option in made.options if not option.proven][:2]
-    for factor, words in ((1.02, "2% below"), (1.4, "29% below"), (3.2, "3.2 times below")):
+    for factor, words in (
+        (1.02, "2% below"),
+        (1.4, "29% below"),
+        (3.2, "less than a third of that of"),
+    ):
         closer = replace(second, standard_error=factor * (best.standard_error or 0.0))
         verdict = Plan(made.question, (best, closer)).verdict
         assert words in verdict
-        assert " 1 times" not in verdict
 
 
 @pytest.mark.parametrize("name", ["laplace", "decoys", "dpdg", "oue"])
@@ -542,3 +544,32 @@ def test_an_error_that_is_reached_exactly_needs_nobody_more(name: str, users: in
     needed = users_needed(kind, question, reached * (1 - 1e-15))
     assert needed is not None
     assert needed <= users
+
+
+def test_a_target_that_is_not_met_is_in_the_verdict_with_the_users_it_takes() -> None:
+    missed = plan(100, 4, 1.0, 1e-6, target_error=0.001)
+    best = missed.recommended
+    assert best is not None
+    assert best.users_needed is not None
+    needed = f"{best.users_needed:,}"
+    assert f"the target error of ±0.10% is not met: it takes {needed} users" in missed.verdict
+    assert f"users needed {needed}" in str(missed)
+    assert f">{needed}<" in missed._repr_html_()
+    met = plan(800, 12, 1.0, 1e-6, target_error=0.02)
+    assert "target" not in met.verdict
+    assert "users needed" not in str(plan(800, 12, 1.0, 1e-6))
+
+
+def test_items_may_be_given_themselves() -> None:
+    assert plan(users=800, items=["a", "b", "c"], epsilon=1.0) == plan(800, 3, 1.0)
+    with pytest.raises(ParameterError, match="distinct"):
+        plan(users=800, items=["a", "a"], epsilon=1.0)
+
+
+def test_unknown_arguments_are_named_with_their_equivalent() -> None:
+    with pytest.raises(ParameterError, match=r"plan has no eps \(use epsilon\)"):
+        plan(800, 12, eps=1.0)  # type: ignore[call-arg]
+    with pytest.raises(ParameterError, match=r"plan has no dropouts \(did you mean dropout\?\)"):
+        plan(800, 12, 1.0, dropouts=0.1)  # type: ignore[call-arg]
+    with pytest.raises(ParameterError, match=r"'epsilon'; call it as in fc\.plan\(users=800"):
+        plan(800, 12)  # type: ignore[call-arg]

@@ -14,6 +14,7 @@ from faircount.accounting.composition import (
 )
 from faircount.accounting.divergence import epsilon_for
 from faircount.core.errors import FaircountError, ParameterError
+from faircount.mechanisms.local_frequency import GRR
 from faircount.planning import privacy_report as statement
 
 ERRATA = [
@@ -261,3 +262,24 @@ def test_two_items_of_laplace_have_one_draw_and_an_exact_total() -> None:
         more.epsilon
         == statement.privacy("laplace", epsilon=0.1, items=9, releases=12, delta=1e-6).epsilon
     )
+
+
+def test_a_statement_prints_its_sentence() -> None:
+    shown = str(statement.privacy("dpds", p=0.2, floor=30, epsilon=0.3))
+    assert shown.startswith("dpds: against")
+    assert "except with probability 0.0006512 (delta)" in shown
+    assert str(statement.privacy("laplace", epsilon=1.0, releases=2)).startswith("2 releases of")
+    # Without epsilon and delta there is no guarantee to put into a sentence.
+    assert str(statement.privacy("tss", p=0.2, alpha=0.5)).startswith("Statement(")
+
+
+def test_unknown_parameters_are_named_even_where_others_are_missing() -> None:
+    with pytest.raises(ParameterError, match=r"has no eps \(use epsilon\) and needs p, floor"):
+        statement.privacy("dpds", eps=1)
+    with pytest.raises(ParameterError, match=r"server-laplace has no eps \(use epsilon\)"):
+        statement.privacy("server-laplace", eps=1)
+
+
+def test_a_mechanism_object_is_refused_with_what_to_pass() -> None:
+    with pytest.raises(ParameterError, match=r"name of a mechanism, as in fc\.privacy"):
+        statement.privacy(GRR(items=3, epsilon=1.0))  # type: ignore[arg-type]

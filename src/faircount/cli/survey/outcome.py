@@ -131,15 +131,24 @@ def result_command(
     responded and were counted, and the guarantee.
     """
     from faircount.cli.show import console, print_json
+    from faircount.core.errors import RemoteError
     from faircount.core.validation import check_fraction
     from faircount.owner.exports import View, plain_result, save_result
     from faircount.owner.survey import Survey
-    from faircount.protocol.wire.messages import Aborted
+    from faircount.protocol.wire.messages import Aborted, Reason
 
     check_fraction("level", level)
     targets = _check_targets(files)
     view = View(level, covers, consistent)
-    result = Survey.at(folder).latest_ending(wait=wait)
+    try:
+        result = Survey.at(folder).latest_ending(wait=wait)
+    except RemoteError as problem:
+        if problem.reason != Reason.EARLY:
+            raise
+        raise ParameterError(
+            f"this survey is not over yet: `faircount survey status {folder}` says what it waits "
+            "for, and --wait waits for the result"
+        ) from None
     if isinstance(result, Aborted):
         _show_aborted(result, as_json)
         raise click.exceptions.Exit(NO_RESULT)

@@ -48,7 +48,7 @@ class Explicit(Topology):
 
     name = "explicit"
     form = "shares held by users"
-    sees = "every user one uniform share of each other one's vector, everybody the result"
+    sees = "every user: one uniform share of each other user's vector; everybody: the result"
     phases = (Phase.ENROLLING, Phase.SHARING, Phase.SUBMITTING)
     coordinator = ExplicitCoordinator()
     aggregator = ExplicitAggregator()

@@ -66,8 +66,8 @@ class Masked(Topology):
     name = "masked"
     form = "users mask each other"
     sees = (
-        "The coordinator vectors under masks, the aggregator seeds of the masks and one sum, "
-        "everybody the result"
+        "coordinator: masked vectors; aggregator: seeds of the masks and one sum; "
+        "everybody: the result"
     )
     phases = (Phase.ENROLLING, Phase.SHARING, Phase.SUBMITTING, Phase.UNMASKING)
     coordinator = MaskedCoordinator()

@@ -57,7 +57,7 @@ class TwoServers(Topology):
 
     name = "servers"
     form = "two servers"
-    sees = "each server one uniform share, everybody the result"
+    sees = "each server: one uniform share of every vector; everybody: the result"
     phases = (Phase.SUBMITTING,)
     coordinator = TwoServersCoordinator()
     aggregator = TwoServersAggregator()

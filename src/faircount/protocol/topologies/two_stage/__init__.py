@@ -66,8 +66,8 @@ class TwoStage(Topology):
     name = "two-stage"
     form = "elected helpers"
     sees = (
-        "The coordinator which items a user reports, helpers uniform shares, "
-        "the aggregator how many report an item, everybody the result"
+        "coordinator: which items a user reports; helpers: uniform shares; "
+        "aggregator: how many report an item; everybody: the result"
     )
     phases = (Phase.ENROLLING, Phase.INDICATING, Phase.SHARING, Phase.SUBMITTING)
     coordinator = TwoStageCoordinator()
