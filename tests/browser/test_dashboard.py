@@ -55,7 +55,7 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
         page,
         {
             "Number of people": "8",
-            "Share of them": "0.5",
+            "Minimum number of responses": "4",
             "Epsilon: how": "40",
             "Short name": "drinks",
         },
