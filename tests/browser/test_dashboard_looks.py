@@ -95,8 +95,8 @@ def test_refusals_and_invitations_are_in_the_owners_language(owner, owner_page) 
     expect(page.locator("p[lang=en]")).to_contain_text("no mechanism keeps this promise in servers")
     for label, text in {
         "Epsilon: wie": "40",
-        "Zahl der": "8",
-        "Anteil, der": "0.5",
+        "Zahl der eingeladenen": "8",
+        "Mindestzahl der": "4",
         "Kurzer": "gedruckt",
     }.items():
         page.get_by_label(label).fill(text)
