@@ -138,12 +138,19 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
     assert defined - made - labels - used == set()
 
 
+# Mail, sheets of people, repeated surveys and labels are for the command line and Python: the
+# dashboard has no view of them.
+NOT_ON_THE_DASHBOARD = {"mail", "mail_journal", "mail_texts", "people", "repeat", "label"}
+
 # What the dashboard's program refuses comes from these files.
 REFUSING = [
     *SOURCES.glob("dashboard/*.py"),
-    *SOURCES.glob("owner/*.py"),
+    *(path for path in SOURCES.glob("owner/*.py") if path.stem not in NOT_ON_THE_DASHBOARD),
     SOURCES / "client" / "calls.py",
 ]
+
+# Functions that make an error with its code, or one that is caught where it is raised.
+CODED = {"too_many_invited", "write_error", "ValueError"}
 
 
 def codes() -> set[str]:
@@ -171,11 +178,21 @@ def causes() -> set[str]:
 
 
 def test_every_refusal_that_the_dashboard_can_show_has_a_code() -> None:
-    trees = [ast.parse(each.read_text(encoding="utf-8")) for each in REFUSING]
+    trees = [without_python_create(path) for path in REFUSING]
     raised = [node.exc for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Raise)]
     calls = [error for error in raised if isinstance(error, ast.Call)]
     assert len(calls) > 30
-    assert [ast.unparse(call) for call in calls if isinstance(call.func, ast.Name)] == []
+    named = [call for call in calls if isinstance(call.func, ast.Name)]
+    assert [ast.unparse(call) for call in named if call.func.id not in CODED] == []
+
+
+def without_python_create(path: Path) -> ast.Module:
+    """A module without `Survey.create`: its arguments come from Python or the command line."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == "Survey":
+            node.body = [member for member in node.body if getattr(member, "name", "") != "create"]
+    return tree
 
 
 DUMP = """import { ENDINGS, describeEnding } from "%s";

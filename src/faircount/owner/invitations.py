@@ -110,7 +110,7 @@ def read_invitations(path: Path) -> tuple[Invitee, ...]:
     invitees = []
     try:
         if tuple(header[: len(COLUMNS)]) != COLUMNS:
-            raise ParameterError("other columns")
+            raise ValueError("other columns")
         for person, _, code, _, *cells in rows:
             columns = tuple(zip(titles, cells, strict=True))
             invitees.append(Invitee(person, read_code(code), columns))
