@@ -214,7 +214,8 @@ def trend_of(
 
 def _noise_alone(result: Result) -> NoiseLaw | None:
     """The noise of a count where nothing else is random; None for sampling and local reports."""
-    channel = result.mechanism.channel(result.included)
+    # The estimates are fitted to the known total, so their errors have the law of fitted noise.
+    channel = result.mechanism.channel(result.included).on_total(result.mechanism.N)
     return channel.noise if channel.hit == 1 and not channel.miss else None
 
 

@@ -136,3 +136,14 @@ def test_a_trend_is_a_frame_json_and_a_figure() -> None:
     assert [text.get_text() for text in axes.get_legend().get_texts()] == list(ITEMS)
     assert axes.figure.get_suptitle() == "Tea?"
     assert repr(trend) == "<Trend of 2 results, 3 items>"
+
+
+def test_a_change_of_fitted_estimates_has_the_law_of_fitted_noise() -> None:
+    """Both results use the known total, so a difference is as narrow as their errors allow."""
+    results = [result_of(100, [50, 30, 20])] * 2
+    change = trend_of(results, ["a", "b"]).changes[0]
+    channel = results[0].mechanism.channel(100)
+    raw, fitted = ((law, 100) for law in (channel.noise, channel.on_total(3).noise))
+    low, high = _exact_bounds(np.zeros(3), fitted, fitted, 0.05)
+    np.testing.assert_allclose((change.low, change.high), (low, high))
+    assert np.all(high < _exact_bounds(np.zeros(3), raw, raw, 0.05)[1])
