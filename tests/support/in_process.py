@@ -13,7 +13,7 @@ from faircount.server.aggregator.service import AggregatorService
 from faircount.server.common.base import Server
 from faircount.server.common.clock import Clock, now
 from faircount.server.common.tokens import Scope, add_token, fresh_token
-from faircount.server.coordinator.aggregator_link import AggregatorLink
+from faircount.server.coordinator.aggregator_connection import AggregatorConnection
 from faircount.server.coordinator.app import coordinator_app
 from faircount.server.coordinator.outbox import Scheduler
 from faircount.server.coordinator.service import CoordinatorService
@@ -64,7 +64,7 @@ async def in_process(
     async with AsyncExitStack() as stack:
         to_s1 = await stack.enter_async_context(_client_of(coordinator_app(s1), "s1", tokens[0]))
         to_s2 = await stack.enter_async_context(_client_of(aggregator_app(s2), "s2", tokens[1]))
-        link = AggregatorLink(to_s2, clock, is_authentic=True)
+        link = AggregatorConnection(to_s2, clock, is_authentic=True)
         yield Pair(s1, s2, to_s1, to_s2, Scheduler(s1, link), tokens)
     await first.database.close()
     await second.database.close()

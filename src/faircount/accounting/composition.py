@@ -391,7 +391,7 @@ def sum_epsilons(guarantees: Sequence[Guarantee]) -> Guarantee:
 
 def adds_up_to(numbers: Iterable[float], limit: float) -> bool:
     """Whether these numbers, as the decimals that they are written as, sum to at most `limit`."""
-    # Ten times 0.1 is 1, although the floats add up to more. A tolerance would admit more than was
+    # Ten times 0.1 is 1, although the floats add up to more. A tolerance would allow more than was
     # promised: an epsilon of 1 at a limit just below 1.
     total = sum(Fraction(repr(float(number))) for number in numbers)
     return total <= Fraction(repr(float(limit)))

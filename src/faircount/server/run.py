@@ -28,7 +28,7 @@ from faircount.server.common.metrics import Metrics, private_app
 from faircount.server.common.middleware import RequestLimit, RequestMiddleware
 from faircount.server.common.settings import AggregatorSettings, CoordinatorSettings, ServerSettings
 from faircount.server.common.tokens import Scope, add_token, fresh_token
-from faircount.server.coordinator.aggregator_link import AggregatorLink
+from faircount.server.coordinator.aggregator_connection import AggregatorConnection
 from faircount.server.coordinator.app import coordinator_app
 from faircount.server.coordinator.outbox import Scheduler
 from faircount.server.coordinator.service import CoordinatorService
@@ -158,9 +158,11 @@ async def serve_coordinator(settings: CoordinatorSettings) -> None:
     async with httpx.AsyncClient(
         base_url=settings.aggregator, timeout=AGGREGATOR_SECONDS, verify=_tls_context(settings)
     ) as client:
-        link = AggregatorLink(client, server.clock, is_authentic=settings.is_aggregator_authentic)
-        app = coordinator_app(coordinator, Scheduler(coordinator, link), settings.origins)
-        await _serve(settings, app, private_app(server, metrics, lambda: link.skew), metrics)
+        aggregator = AggregatorConnection(
+            client, server.clock, is_authentic=settings.is_aggregator_authentic
+        )
+        app = coordinator_app(coordinator, Scheduler(coordinator, aggregator), settings.origins)
+        await _serve(settings, app, private_app(server, metrics, lambda: aggregator.skew), metrics)
 
 
 def _tls_context(settings: CoordinatorSettings) -> "ssl.SSLContext":

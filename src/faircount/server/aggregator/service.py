@@ -99,7 +99,9 @@ class AggregatorService:
             if await is_known_survey(tx, params, caller):
                 return False
             ledger = await ledger_of(tx, params.population, caller)
-            used_keys = await survey_keys.use(tx, self.server.keys, caller, params, params.keys.s2)
+            used_keys = await survey_keys.use(
+                tx, self.server.keys, caller, params, params.keys.aggregator
+            )
             # check: encryption-key-own - clients encrypt their shares with another's key
             if used_keys.public()["encryption_key"] != params.keys.encryption_key.hex():
                 raise conflict(
@@ -118,7 +120,7 @@ class AggregatorService:
             await self.server.use_value(params, Party.AGGREGATOR)
             await self.states.begin(tx, row, state)
         # After the commit: the survey keys are part of the state now.
-        await asyncio.to_thread(self.server.keys.destroy, wrapping_key_name(params.keys.s2))
+        await asyncio.to_thread(self.server.keys.destroy, wrapping_key_name(params.keys.aggregator))
         return True
 
     async def add_people(
@@ -133,13 +135,13 @@ class AggregatorService:
         async with self.server.database.write() as tx:
             row = await find_owned_survey(tx, survey, caller)
             if not await record_part(tx, survey, part, b"".join(entries), None):
-                return row.people
-            check_people(row.people + len(entries), max_listed(parse_parameters(row.params).n_max))
+                return row.invited
+            check_people(row.invited + len(entries), max_listed(parse_parameters(row.params).n_max))
             await self._require_no_statement(tx, row)
             await self.states.add(tx, row, _invited_rows(entries))
-            people = row.people + len(entries)
-            await states.update(tx, survey, people=people, version=row.version + 1)
-        return people
+            invited = row.invited + len(entries)
+            await states.update(tx, survey, invited=invited, version=row.version + 1)
+        return invited
 
     async def _require_no_statement(self, tx: Transaction, row: SurveyRow) -> None:
         """Refuse changes to the list once the aggregator has signed something about the survey."""
@@ -155,7 +157,7 @@ class AggregatorService:
 
     # --- the coordinator
 
-    async def admit(self, survey: bytes, request: SignedRequest) -> None:
+    async def require_signed(self, survey: bytes, request: SignedRequest) -> None:
         """Refuse a request that the coordinator has not signed just now, or that is repeated."""
         params = await self.server.params(survey)
         # The signature is checked first: strangers must not fill the table of nonces.
@@ -177,7 +179,7 @@ class AggregatorService:
         if out is not None:
             # The step is committed: if it was the final one, the old key must go now.
             await self.states.destroy_old_key(self.server.database, survey)
-            self._note_refusals(survey, params.keys.s2, out)
+            self._note_refusals(survey, params.keys.aggregator, out)
         return out
 
     def _refuse_lost(self, row: SurveyRow | None) -> None:
@@ -187,7 +189,7 @@ class AggregatorService:
         """
         if (
             row is not None
-            and row.state in FINAL
+            and row.phase in FINAL
             and not self.server.keys.has(state_key_name(row.id, row.generation))
         ):
             raise ProblemError(
@@ -263,12 +265,12 @@ class AggregatorService:
             row = await states.find(tx, survey)
             if row is None or row.owner != caller.id:
                 raise not_found("survey")
-            refused = await self.server.count_rejections(tx, survey)
+            rejections = await self.server.count_rejections(tx, survey)
         return {
             "survey": survey.hex(),
-            "state": row.state,
-            "people": row.people,
-            "rejections": refused,
+            "phase": row.phase,
+            "invited": row.invited,
+            "rejections": rejections,
         }
 
 

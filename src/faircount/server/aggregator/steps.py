@@ -111,9 +111,9 @@ class AggregatorSteps:
         if step_input is not None:
             step_result = await self.step_maker.step(step_input)
             step = await asyncio.to_thread(step_result.step)
-        check_manifest_parts(read.row.people, step)
+        check_manifest_parts(read.row.invited, step)
         # Only a step that signs a statement advances the anchor.
-        is_anchored = step.state.newest_link != read.state.newest_link
+        is_anchored = step.state.chain_end != read.state.chain_end
         if is_anchored and not await self._record_start(read, body):
             return None
         return await self._write(read, step)

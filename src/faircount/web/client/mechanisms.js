@@ -3,7 +3,7 @@
 //   settings         names that the published settings must have
 //   proven           whether reports carry a proof that they are one vote (proven_mechanisms.js);
 //                    without one, a malicious client can send any numbers
-//   prepare(params)  what reports are drawn from; derived values are computed here, and parameters
+//   derive(params)   what reports are drawn from; derived values are computed here, and parameters
 //                    that publish others are refused
 //   promiseHolds(params, drawn, size)     whether the promise holds with this many accepted reports
 //   vector(drawn, items, answer, random)  what a client splits between the servers, as integers
@@ -30,7 +30,7 @@ const laplace = {
   settings: [...COMMON, "epsilon"],
   proven: false,
 
-  async prepare(params) {
+  async derive(params) {
     const { settings, n_max: users } = params;
     checkAttendance(params, { countInsiders: true });
     const epsilon = checkEpsilon(unscaled(settings.epsilon));
@@ -71,7 +71,7 @@ const decoys = {
   settings: [...COMMON, "coins", "delta", "epsilon"],
   proven: false,
 
-  async prepare(params) {
+  async derive(params) {
     const { settings, n_max: users } = params;
     checkAttendance(params, { countInsiders: true });
     const h = users - settings.insiders - settings.dropouts;
@@ -112,7 +112,7 @@ const dpds = {
   settings: [...COMMON, "delta", "epsilon", "floor", "p"],
   proven: false,
 
-  async prepare(params) {
+  async derive(params) {
     const { settings, n_max: users } = params;
     const heads = parseInteger(settings.p);
     checkFloor(params);
