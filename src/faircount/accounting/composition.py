@@ -71,13 +71,13 @@ _LARGEST_FLOOR = 10**7
 class Losses:
     """What one release tells about one user, at worst.
 
-    pairs:    independent coordinates of the release
-    distance: total variation distance of either law from the one that is really drawn; it costs
-              (1 + e^epsilon) times that, at any total epsilon
+    pairs:       independent coordinates of the release
+    table_delta: what the pairs leave out, because noise comes from finite tables or tails are cut
+                 off; added to delta at any total epsilon
     """
 
     pairs: tuple[LossPair, ...]
-    distance: float = 0.0
+    table_delta: float = 0.0
 
 
 def grid_step(epsilons: Iterable[float]) -> float:

@@ -51,9 +51,10 @@ const laplace = {
     const unknown = size - params.phi; // accepted reports whose noise the adversary does not know
     if (unknown < 1) return false;
     const draws = isPaired ? 1 : 2; // that a replaced answer moves
-    const left = (laplaceEpsilon(tableEpsilon, unknown / h) * draws) / 2;
-    const delta = (1 + Math.exp(left)) * draws * unknown * table.distance; // of the finite table
-    return isWithin(left, unscaled(params.epsilon)) && isWithin(delta, unscaled(params.delta));
+    const left = laplaceEpsilon(tableEpsilon, unknown / h) / 2; // of each draw
+    const delta = draws * (1 + Math.exp(left)) * unknown * table.distance; // of the finite table
+    const total = draws * left;
+    return isWithin(total, unscaled(params.epsilon)) && isWithin(delta, unscaled(params.delta));
   },
 
   vector({ table, isPaired }, items, answer, random) {

@@ -60,7 +60,7 @@ const serverLaplace = {
 
   promiseHolds(params, { epsilon, table }) {
     const promised = unscaled(params.epsilon);
-    const tableCost = (1 + Math.exp(Math.min(promised, epsilon))) * 2 * table.distance;
+    const tableCost = 2 * (1 + Math.exp(epsilon / 2)) * table.distance; // of both moved counts
     return isWithin(laplaceDelta(epsilon, promised) + tableCost, unscaled(params.delta));
   },
 
