@@ -204,7 +204,7 @@ class Answered:
             step, _ = coordinate_many(s1.state, self.bodies[at : at + GROUP], s1.rows)
             s1 = s1.after(step)
         s1, out = s1.do(end_phase)
-        s1, _ = converse(s1, self.survey.s2, out)
+        s1, _ = converse(s1, self.survey.s2.copy(), out)
         spent = process_time() - start
         if s1.final is None or not np.any(getattr(s1.final.message, "counts", ())):
             raise RuntimeError("the survey has no result")

@@ -127,7 +127,9 @@ class MemoryRows(RowReader):
 
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, if there is one."""
-        return self.table(table).get(key)
+        # Without `self.table`: steps look up a dozen rows for each report.
+        rows = self._tables.get(table)
+        return None if rows is None else rows.get(key)
 
     def keys(self, table: str) -> list[Any]:
         """All keys of a table, ascending."""
