@@ -185,7 +185,7 @@ class Sampling(FrequencyMechanism):
         return Channel(self.rate)
 
     def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
-        """Sample the opened sums for a population given as counts, in O(N)."""
+        """Sample the revealed sums for a population given as counts, in O(N)."""
         holders = check_counts(population, items=self.N)
         hit = self.channel(int(holders.sum())).hit
         return np.asarray(rng.binomial(holders, hit), dtype=np.int64)

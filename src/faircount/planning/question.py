@@ -104,7 +104,7 @@ class Question:
 
     @property
     def lost(self) -> int:
-        """d: users who may drop out before the sum is opened."""
+        """d: users who may drop out before the sum is revealed."""
         return share_of_users("dropout", self.dropout, self.users)
 
     @property

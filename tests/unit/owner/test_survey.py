@@ -199,7 +199,7 @@ def test_every_mechanism_of_two_servers_over_their_calls(
     SurveyFolder(tmp_path / "survey").create(params, owner)
     survey = Survey.at(tmp_path / "survey")
     survey.invite(numbered_people(6))
-    survey.servers.request(params, "open", people=6)
+    survey.servers.request(params, "open", invited=6)
     participations = connect_all(survey, tmp_path / "devices")
     for participation in participations:
         participation.answer("x")
@@ -220,7 +220,7 @@ def test_a_survey_without_enough_responses_says_so(both_apps: Any, tmp_path: Pat
     done = run("survey", "result", folder, "--wait")
     assert done.exit_code == 4
     text = " ".join(done.stdout.split())
-    reason = "The coordinator (S1) reports: 0 participants responded, 32 are needed"
+    reason = "the coordinator (S1) reports: 0 participants responded, 32 are needed"
     assert f"ended without a result: {reason}" in text
 
 

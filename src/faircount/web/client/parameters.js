@@ -53,7 +53,7 @@ export async function parse(published) {
     q: parseInteger(plain.derived.q),
     real: { epsilon: unscaled(plain.epsilon), delta: unscaled(plain.delta) },
     drawn,
-    width: drawn.form?.width ?? plain.items.length, // elements that are split between the servers
+    width: drawn.layout?.width ?? plain.items.length, // elements that are split between the servers
     proven: mechanism.proven,
   };
 }
@@ -63,12 +63,14 @@ export const drawVector = (params, answer, random) =>
   MECHANISMS[params.mechanism].vector(params.drawn, params.items.length, answer, random);
 
 function checkKinds(plain) {
-  const { attempts, items, minimum, n_max: users, phases } = plain;
+  const { attempts, items, minimum, n_max: users, phase_seconds: phaseSeconds } = plain;
   insist(TEXTS.every((name) => typeof plain[name] === "string"), "malformed", "expected text");
   insist(NUMBERS.every((name) => isCount(plain[name])), "malformed", "expected integers");
   insist(plain.version === VERSION, "version", "these parameters are of another version");
   insist(/^[0-9a-f]{32}$/.test(plain.survey), "malformed", "a survey id has 16 bytes");
-  insist(Array.isArray(phases) && phases.every(isCount), "malformed", "phases are seconds");
+  insist(
+    Array.isArray(phaseSeconds) && phaseSeconds.every(isCount), "malformed", "phases are seconds",
+  );
   const areTries = attempts >= 1 && attempts <= MOST_ATTEMPTS;
   insist(areTries, "malformed", "the number of attempts is out of range");
   insist(users <= MOST_USERS, "malformed", "n_max is out of range");
