@@ -181,7 +181,7 @@ def test_a_survey_without_proofs_says_so(both_apps: Any, tmp_path: Path) -> None
     assert made["supposed"].startswith("clients follow the protocol; no report is proven")
     shown = " ".join(run("survey", "create", tmp_path / "two", *terms).stdout.split())
     assert "There are no proofs that a report is one vote" in shown
-    assert "without proofs a client that lies can move any count" in shown
+    assert "without proofs a malicious client can change any count" in shown
 
 
 # Those of two stages elect reporters, which needs another topology.

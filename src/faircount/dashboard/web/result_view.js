@@ -63,8 +63,8 @@ function estimates({ estimates: items, consistent, users }) {
     ),
     drawingRow(4, chart({ ...item, consistent: consistent[at] }, axis)),
   ]);
-  const heads = ["resultItem", "resultShare", "resultRange", "resultConsistentHead"];
-  return table(translate("resultCaption", { included: formatNumber(users) }), heads, rows);
+  const headings = ["resultItem", "resultShare", "resultRange", "resultConsistentHead"];
+  return table(translate("resultCaption", { included: formatNumber(users) }), headings, rows);
 }
 
 /** Planned and achieved side by side, then as a sentence. */
