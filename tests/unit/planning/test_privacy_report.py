@@ -4,6 +4,7 @@ The numbers of the errata, composition, and the paper's bounds beside them.
 """
 
 import math
+from typing import Any
 
 import pytest
 
@@ -262,6 +263,33 @@ def test_two_items_of_laplace_have_one_draw_and_an_exact_total() -> None:
         more.epsilon
         == statement.privacy("laplace", epsilon=0.1, items=9, releases=12, delta=1e-6).epsilon
     )
+
+
+def test_an_exact_total_says_what_zero_out_loses() -> None:
+    assert "missing answer is seen" in statement.privacy("laplace", epsilon=1.0, items=2).notes[0]
+    assert statement.privacy("laplace", epsilon=1.0, items=3).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "is_bound"),
+    [
+        ({}, False),
+        ({"insiders": 1}, True),
+        ({"dropouts": 1}, True),
+        ({"users": 900, "items": 12}, False),
+        ({"users": 300, "items": 2}, False),
+        ({"users": 900, "items": 2}, True),
+        ({"users": 300, "items": 2, "releases": 2}, True),
+    ],
+    ids=str,
+)
+def test_a_bound_on_the_delta_of_sampling_is_called_one(
+    more: dict[str, Any], is_bound: bool
+) -> None:
+    made = statement.privacy("dpds", p=0.3, floor=60, epsilon=0.2, **more)
+    assert made.is_bound == is_bound
+    assert made.to_dict()["delta_is_bound"] == is_bound
+    assert any("upper bound" in note for note in made.notes) == is_bound
 
 
 def test_a_statement_prints_its_sentence() -> None:

@@ -94,7 +94,7 @@ function guarantee({ promised, guarantee: { holds }, codes }) {
   );
 }
 
-/** The exact guarantee with its adversary and its condition. */
+/** The guarantee with its adversary and its condition. */
 function exactGuarantee({ realized_epsilon: epsilon, realized_delta: delta }, codes) {
   const values = {
     epsilon: formatNumber(epsilon, { maximumSignificantDigits: 4 }),
