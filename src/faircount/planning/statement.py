@@ -65,7 +65,7 @@ class Statement:
     def notes(self) -> tuple[str, ...]:
         """What a reader must know about these figures, and about so large an epsilon or delta."""
         # Unknown values are not large.
-        return (*self.remarks, *cautions(self.epsilon or 0.0, self.delta or 0.0))
+        return (*self.remarks, *cautions(self.epsilon or 0.0, self.delta or 0.0, DELTA_DIGITS))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -250,6 +250,13 @@ def test_a_large_delta_is_cautioned_about() -> None:
     assert statement.decoys(115, epsilon=1.0).to_dict()["notes"] == []
 
 
+def test_a_delta_is_the_same_number_wherever_it_is_printed() -> None:
+    """0.002509 in the sentence stood beside 0.0025086 in the note."""
+    made = statement.sampling(0.3934, 23, epsilon=0.5)
+    assert "except with probability 0.002509 (delta)" in str(made)
+    assert made.notes[0].startswith("a delta of 0.002509 is large")
+
+
 def test_two_items_of_laplace_have_one_draw_and_an_exact_total() -> None:
     pair = statement.privacy("laplace", epsilon=0.1, items=2, releases=12, delta=1e-6)
     more = statement.privacy("laplace", epsilon=0.1, releases=12, delta=1e-6)
