@@ -378,7 +378,7 @@ def test_surveys_of_other_topologies_can_be_created(
 ) -> None:
     made = run_json(*creation(both_apps, tmp_path / "survey", *terms))
     assert made["topology"] == terms[1]
-    assert SurveyFolder(tmp_path / "survey").parameters().phases[0] == 7200
+    assert SurveyFolder(tmp_path / "survey").parameters().phase_seconds[0] == 7200
 
 
 def test_a_result_of_unequal_coins_uses_those_of_accepted_reports(
