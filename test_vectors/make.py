@@ -46,6 +46,8 @@ NAMES = {
         "bad_requests",
         "acknowledgements",
         "bad_acknowledgements",
+        "operators",
+        "bad_operators",
     ),
     proofs: ("proven_reports", "bad_reports", "placed_coins"),
 }

@@ -21,7 +21,8 @@ from faircount.protocol.peers.self_mask import AttemptContext, mask_vector
 from faircount.protocol.survey.acknowledgement import sign_together, unsigned_acknowledgement
 from faircount.protocol.survey.endings import EndCode, Ending, make_aborted
 from faircount.protocol.survey.invitations import Invitation
-from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
+from faircount.protocol.survey.operators import Operator, format_fingerprint, operator_of
+from faircount.protocol.survey.parameters import NO_KEY, Keys, SurveyParameters, propose
 from faircount.protocol.topologies.explicit import user as explicit_user
 from faircount.protocol.topologies.explicit.messages import Complaint, PeerSum
 from faircount.protocol.topologies.masked import graph
@@ -52,8 +53,8 @@ ITEMS = ("tea", "coffee", "water")
 def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
     """A small survey.
 
-    Its keys are number 100 (the coordinator), 101 (the aggregator's signatures) and 102 (the
-    aggregator's encryption).
+    Its keys are number 100 (the coordinator), 101 (the aggregator's signatures), 102 (the
+    aggregator's encryption), 105 and 106 (the operators of the coordinator and the aggregator).
     """
     keys = Keys(
         SigningKey(secret(100)).public,
@@ -61,6 +62,8 @@ def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
         pair(102).public,
         sha256(secret(104)).digest(),
         sha256(secret(103)).digest(),
+        SigningKey(secret(105)).public,
+        SigningKey(secret(106)).public,
     )
     mechanism = terms.pop("mechanism", None) or DPDS(items=ITEMS, users=100, p=0.25, floor=20)
     people = {
@@ -529,3 +532,52 @@ def bad_requests() -> list[Case]:
         ),
     ]
     return [{"why": why, "public": public, "statement": encode(wrong)} for why, wrong in cases]
+
+
+# --- operators
+
+
+def operators() -> list[Case]:
+    """Signatures of both operators under the parameters, and the fingerprints of their keys."""
+    params = proven_surveys()[0]
+    return [_signed_operators(params)]
+
+
+def bad_operators() -> list[Case]:
+    """Signatures that show a client nothing about who runs the servers."""
+    params = proven_surveys()[0]
+    good = _signed_operators(params)
+    others = Operator(params.s1_operator, SigningKey(secret(107)))
+    other_survey = _signed_operators(replace(params, survey=bytes(16)))
+    cases = [
+        ("no signature", {"s1": None}),
+        ("not hexadecimal", {"s2": "zz" * 64}),
+        ("too long", {"s1": good["s1"].hex() + "00"}),
+        ("the roles exchanged", {"s1": good["s2"], "s2": good["s1"]}),
+        ("signed by another key", {"s1": others.sign(params, Party.COORDINATOR)}),
+        ("signed for another survey", {"s1": other_survey["s1"], "s2": other_survey["s2"]}),
+        (
+            "another name",
+            {"published": replace(params, s2_operator="Acme").published.decode()},
+        ),
+        (
+            "no key",
+            {
+                "published": replace(
+                    params, keys=replace(params.keys, s1_operator_key=NO_KEY)
+                ).published.decode()
+            },
+        ),
+    ]
+    return [{"why": why, **good, **change} for why, change in cases]
+
+
+def _signed_operators(params: SurveyParameters) -> Case:
+    first, key_1 = operator_of(params, Party.COORDINATOR)
+    second, key_2 = operator_of(params, Party.AGGREGATOR)
+    return {
+        "published": params.published.decode(),
+        "s1": Operator(first, SigningKey(secret(105))).sign(params, Party.COORDINATOR),
+        "s2": Operator(second, SigningKey(secret(106))).sign(params, Party.AGGREGATOR),
+        "fingerprints": [format_fingerprint(key_1), format_fingerprint(key_2)],
+    }

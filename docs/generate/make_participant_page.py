@@ -35,6 +35,9 @@ other style sheet.
 - The hash of the parameters must be the digest in the [invitation
   code](../reference/invitation-code.md). So the coordinator cannot show other parameters, other
   keys or another guarantee.
+- The operators of both servers must have signed these parameters with the keys in them. The page
+  shows the fingerprints of the keys, to be compared with those that the organizations publish: a
+  name alone can be made up. If both servers have one name or one key, it warns.
 - For `laplace` and `server-laplace` it computes the noise table with integers of any size and
   compares its digest; for every mechanism all derived numbers; where reports are proven, the field
   and degree of the proof, and that each server has committed to a value of its own. It refuses

@@ -2,4 +2,10 @@
 
 from security_checks.mutant import ScriptMutant
 
-MUTANTS = (ScriptMutant("page-inclusion-size", "tests/browser/test_client.py -k another_size"),)
+ATTACKS = "tests/browser/test_page_attacks.py"
+
+MUTANTS = (
+    ScriptMutant("page-inclusion-size", "tests/browser/test_client.py -k another_size"),
+    ScriptMutant("page-operators", f"{ATTACKS} -k have_not_signed"),
+    ScriptMutant("page-one-operator", f"{ATTACKS} -k one_key_for_both"),
+)

@@ -11,6 +11,8 @@ STORAGE = "tests/unit/server/test_strangers_storage.py"
 STRANGE = "tests/unit/server/test_strange_answers.py"
 FILES = "tests/unit/server/test_private_files.py"
 APART = "tests/unit/server/test_owners_apart.py"
+OPERATORS = "tests/unit/server/test_operators.py"
+SIGNED_BY = "tests/unit/protocol/survey/test_operators.py"
 # The query that returns an owner's reservations, and the same without its condition.
 OWNED = (
     "SELECT reservations.signed FROM reservations JOIN surveys ON surveys.id = "
@@ -69,4 +71,10 @@ MUTANTS = (
     Mutant("restored-population-closed", becomes("ledger"), APART),
     Mutant("shown-population", REMOVED, APART),
     Mutant("key-overwritten", REMOVED, "tests/unit/storage/test_keys.py"),
+    Mutant("operator-own", NEVER, OPERATORS + " -k another_operator"),
+    Mutant("operator-relayed", NEVER, OPERATORS + " -k takes_no_signature"),
+    Mutant("open-signed", NEVER, OPERATORS + " -k not_opened"),
+    Mutant("operator-signature", NEVER, SIGNED_BY),
+    Mutant("operator-named", NEVER, SIGNED_BY + " -k without_a_key"),
+    Mutant("one-operator-key", becomes("False"), SIGNED_BY + " -k one_operator"),
 )

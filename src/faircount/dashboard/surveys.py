@@ -23,6 +23,12 @@ from faircount.owner.invitations import invitations_csv, qr_rows
 from faircount.owner.remote import BothServers
 from faircount.owner.survey import Survey, create
 from faircount.protocol.survey.endings import ending_of
+from faircount.protocol.survey.operators import (
+    ROLES,
+    format_fingerprint,
+    has_one_operator,
+    operator_of,
+)
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("open", "close", "extend", "abort")
@@ -86,6 +92,8 @@ class Surveys:
             "n_max": params.n_max,
             "s1": params.s1_operator,
             "s2": params.s2_operator,
+            "fingerprints": [format_fingerprint(operator_of(params, role)[1]) for role in ROLES],
+            "one_operator": has_one_operator(params),
             "population": "" if is_unnamed else params.population,
             "invited": survey.folder.invitations_file.exists(),
             "phases": phases_of(params),

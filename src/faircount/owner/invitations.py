@@ -18,6 +18,7 @@ from faircount.core.files import read_file
 from faircount.owner.invitation_texts import ENGLISH, PrintedWords, printed_words
 from faircount.owner.people import People
 from faircount.protocol import Invitation, SurveyParameters
+from faircount.protocol.survey.operators import has_one_operator
 
 COLUMNS = ("person", "user", "code", "link")
 _RENAMED = re.compile(f"({'|'.join(COLUMNS)})( 2)*")
@@ -161,9 +162,11 @@ def _page_of(params: SurveyParameters, invitee: Invitee, address: str, words: Pr
 
 def _describe_survey(params: SurveyParameters, words: PrintedWords) -> str:
     """Who asks and why, and who runs the servers."""
-    names = (params.s1_operator, params.s2_operator)
+    names = [params.s1_operator, params.s2_operator]
     # One operator of both servers is named once: "X and X" would look like two.
-    operators = dict.fromkeys(name for name in names if name)
+    if has_one_operator(params):
+        names = names[:1]
+    operators = [name for name in names if name]
     lines = {
         words.owner: params.owner,
         words.purpose: params.purpose,

@@ -63,6 +63,7 @@ GRACE = 30 * DAY
 class SurveyDescription:
     """What participants read before they answer, and how long every phase is open, in seconds.
 
+    s1_operator, s2_operator: names that the servers must state; empty takes whatever they state
     grace: how much longer a phase is held open if there are too few answers at its deadline
     """
 
@@ -176,7 +177,8 @@ class Survey:
         anyway: create it even if the error exceeds the average frequency
         epsilon, delta: privacy loss of the survey
         mechanism, topology, floor, colluding: how it is run
-        texts: owner, purpose, contact, s1_operator, s2_operator, population
+        texts: owner, purpose, contact, population; s1_operator and s2_operator: the names that
+            you expect, refused if a server states another one
         """
         unknown = sorted(set(texts) - set(TEXTS))
         if unknown:
@@ -523,6 +525,16 @@ def make_parameters(
         owner=description.owner,
         purpose=description.purpose,
         contact=description.contact,
-        s1_operator=description.s1_operator or survey_keys.s1_operator,
-        s2_operator=description.s2_operator or survey_keys.s2_operator,
+        s1_operator=_operator_name("coordinator", description.s1_operator, survey_keys.s1_operator),
+        s2_operator=_operator_name("aggregator", description.s2_operator, survey_keys.s2_operator),
     )
+
+
+def _operator_name(server: str, expected: str, stated: str) -> str:
+    """The name that a server states; refused if the owner expects another."""
+    if expected and expected != stated:
+        raise RefusedError(
+            f"the {server} says that {stated or 'nobody with a name'} runs it, not {expected}: "
+            "check the address in the servers file, or ask its operator for its name"
+        ).with_code("operator_differs", server=server)
+    return stated

@@ -17,6 +17,8 @@ import uvicorn
 
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.files import lock_file, make_private_folder, write_durably
+from faircount.protocol.survey.operators import Operator
+from faircount.protocol.wire.signing import SigningKey
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.aggregator.service import AggregatorService
 from faircount.server.aggregator.step_process import StepMaker, StepProcesses
@@ -51,7 +53,12 @@ async def open_server(settings: ServerSettings) -> Server:
     database = await connect(settings.database_url, settings.role)
     keys = KeyFolder(settings.key_folder)
     anchor = FolderAnchor(settings.anchor_folder)
-    return Server(database, keys, anchor, operator=settings.operator)
+    return Server(database, keys, anchor, operator_in(settings.operator, keys))
+
+
+def operator_in(name: str, keys: KeyFolder) -> Operator:
+    """Return the operator of this name with the long-term key in a folder, made if missing."""
+    return Operator(name, SigningKey(keys.operator_secret()))
 
 
 async def new_token(settings: ServerSettings, scope: Scope, expires_at: int | None = None) -> str:

@@ -20,7 +20,7 @@ from faircount.protocol import Ledger
 from faircount.server.aggregator.reservations import reopen_population
 from faircount.server.aggregator.service import MAC_KEY_BYTES, USER_BYTES, AggregatorService
 from faircount.server.common import survey_keys
-from faircount.server.common.base import Server, delete_survey
+from faircount.server.common.base import Server, delete_survey, describe_operator
 from faircount.server.common.framing import frame_messages
 from faircount.server.common.http import (
     BYTES,
@@ -87,7 +87,12 @@ class AggregatorCalls:
         """Create fresh keys for a new survey."""
         caller = await self.server.authenticator.require(request, Scope.OWNER)
         created = await survey_keys.create(self.server.database, self.server.keys, caller)
-        return json_response({**created.public(), "operator": self.server.operator}, 201)
+        operator = describe_operator(self.server.operator)
+        return json_response({**created.public(), **operator}, 201)
+
+    async def operator(self, _: Request) -> Response:
+        """Return who runs this server: name, public key and fingerprint."""
+        return json_response(describe_operator(self.server.operator))
 
     async def create(self, request: Request) -> Response:
         """Create a survey with the parameters in the body; its population must have a budget."""
@@ -213,6 +218,7 @@ def aggregator_app(service: AggregatorService) -> Starlette:
     population = "/v1/populations/{population}"
     routes = [
         Route("/v1/survey-keys", calls.create_survey_keys, methods=["POST"]),
+        Route("/v1/operator", calls.operator, methods=["GET"]),
         Route(population, calls.open_population, methods=["PUT"]),
         Route(population, calls.population, methods=["GET"]),
         Route(f"{population}/reservations", calls.reservations, methods=["POST"]),

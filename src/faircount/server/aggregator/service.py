@@ -34,6 +34,7 @@ from faircount.server.common.base import (
     parameters_for,
     parse_parameters,
     record_part,
+    sign_as_operator,
 )
 from faircount.server.common.problems import LOST, ProblemError, conflict, not_found
 from faircount.server.common.signed_requests import SignedRequest, use_once
@@ -98,6 +99,7 @@ class AggregatorService:
         async with self.server.database.write() as tx:
             if await is_known_survey(tx, params, caller):
                 return False
+            signature = sign_as_operator(self.server, params, Party.AGGREGATOR)
             ledger = await ledger_of(tx, params.population, caller)
             used_keys = await survey_keys.use(tx, self.server.keys, caller, params, params.keys.s2)
             # check: encryption-key-own - clients encrypt their shares with another's key
@@ -105,7 +107,7 @@ class AggregatorService:
                 raise conflict(
                     "these parameters name another encryption key than that of the survey keys"
                 )
-            row = draft_row(self.server, caller, params)
+            row = draft_row(self.server, caller, params, signature)
             await states.insert(tx, row)
             state = Aggregator.begin(
                 params,
@@ -269,6 +271,7 @@ class AggregatorService:
             "state": row.state,
             "people": row.people,
             "rejections": refused,
+            "operator_signature": row.operators.hex(),
         }
 
 

@@ -62,9 +62,21 @@ const en = {
     "one person's answer.",
   promiseTwice: "Every further survey among the same people can reveal a little more.",
 
+  // operators
+  operatorsTitle: "Who runs the servers",
+  operatorsSigned:
+    "The operator of each server has signed this survey with its key. These are the names that " +
+    "they state, and the fingerprints of their keys:",
+  operatorsCompare:
+    "Anybody can state any name. If it matters to you, compare each fingerprint with the one that " +
+    "the organization publishes itself, for example on its own website.",
+
   // checked
   checkedTitle: "What this page has checked",
   checkedDigest: "This is exactly the survey that your invitation was made for.",
+  checkedOperators:
+    "The holders of the two keys above run the servers of this survey: the person who asks could " +
+    "not simply write down other names.",
   checkedTable:
     "The random noise that hides your answer is drawn on your device, as the survey promises.",
   checkedServerTable:
@@ -228,6 +240,9 @@ const en = {
   refusal_digest:
     "The server shows a different survey from the one that your invitation was made for. Please " +
     "ask the person who invited you.",
+  refusal_operators:
+    "The servers have not confirmed who runs them: a signature of their operators is missing, or " +
+    "belongs to another name, key or survey. Do not answer, and ask the person who invited you.",
   refusal_derived:
     "The numbers of this survey contradict each other. Please ask the person who invited you.",
   refusal_promise:
@@ -320,8 +335,20 @@ const de = {
     "Antwort einer Person ersetzt wird.",
   promiseTwice: "Jede weitere Umfrage unter denselben Personen kann ein wenig mehr verraten.",
 
+  operatorsTitle: "Wer die Server betreibt",
+  operatorsSigned:
+    "Der Betreiber jedes Servers hat diese Umfrage mit seinem Schlüssel unterschrieben. Das sind " +
+    "die Namen, die sie angeben, und die Fingerabdrücke ihrer Schlüssel:",
+  operatorsCompare:
+    "Jeder kann jeden Namen angeben. Wenn es Ihnen wichtig ist, vergleichen Sie jeden " +
+    "Fingerabdruck mit dem, den die Organisation selbst veröffentlicht, zum Beispiel auf ihrer " +
+    "eigenen Website.",
+
   checkedTitle: "Was diese Seite geprüft hat",
   checkedDigest: "Das ist genau die Umfrage, für die Ihre Einladung gemacht wurde.",
+  checkedOperators:
+    "Die Inhaber der beiden Schlüssel oben betreiben die Server dieser Umfrage: Wer fragt, konnte " +
+    "nicht einfach andere Namen hinschreiben.",
   checkedTable:
     "Das Zufallsrauschen, das Ihre Antwort verbirgt, wird auf Ihrem Gerät gezogen, wie die " +
     "Umfrage es verspricht.",
@@ -503,6 +530,10 @@ const de = {
   refusal_digest:
     "Der Server zeigt eine andere Umfrage als die, für die Ihre Einladung gemacht wurde. Bitte " +
     "fragen Sie nach, wo Sie die Einladung bekommen haben.",
+  refusal_operators:
+    "Die Server haben nicht bestätigt, wer sie betreibt: Eine Unterschrift ihrer Betreiber fehlt " +
+    "oder gehört zu einem anderen Namen, Schlüssel oder einer anderen Umfrage. Antworten Sie " +
+    "nicht, und fragen Sie die Person, die Sie eingeladen hat.",
   refusal_derived:
     "Die Zahlen dieser Umfrage widersprechen einander. Bitte fragen Sie nach, wo Sie die " +
     "Einladung bekommen haben.",

@@ -12,8 +12,8 @@ down_revision = None
 
 _COLUMNS: dict[str, str] = {
     "meta": "name:text* value:text",
-    "surveys": "id:bytes* params:bytes owner:bytes head_nonce:bytes? generation:number "
-    "version:number head_version:number state:text attempt:number users:number "
+    "surveys": "id:bytes* params:bytes owner:bytes operators:bytes head_nonce:bytes? "
+    "generation:number version:number head_version:number state:text attempt:number users:number "
     "withdrawn:number people:number opened_at:number? due_at:number? held_since:number? "
     "since:number extended:number",
     "state_rows": "survey:bytes* store:text* key:bytes* hash:bytes encrypted:bytes?",
