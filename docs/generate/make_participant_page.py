@@ -4,7 +4,8 @@ fails if the page is out of date.
 
 from page import write
 
-from faircount.server.coordinator.participant_page import POLICY, page_hash
+from faircount.server.common.page_files import page_hash
+from faircount.server.common.participant_page import POLICY
 
 TEXT = """# The participant's page
 
@@ -70,16 +71,21 @@ first time needs a connection.
 
 **Other JavaScript from the coordinator.** Whoever serves a page decides what it does: the
 coordinator could send one participant a page that reveals the answer, and the digest in the
-invitation does not prevent that. Three things help: an installed program (`faircount answer`), a
-company that [serves the module itself](../how-to/embed-in-a-page.md), or comparing the hash of the
-page, which is the same for everybody:
+invitation does not prevent that. Neither does a hash that the coordinator shows: one that sends
+another page also sends the true hash. What helps is a program that does not come from the
+coordinator: the installed one (`faircount answer`), a [page from another
+origin](../how-to/embed-in-a-page.md#serve-the-whole-page), or a company that [serves the module
+itself](../how-to/embed-in-a-page.md).
+
+Whoever saves the files that a browser received can compare their hash, which is the same for
+everybody, with the one on the invitation. Of the page that a coordinator serves it is:
 
 ```text
 {hash}
 ```
 
-The coordinator publishes it at `/page.json`, with the hash of every file. Anybody can compute it
-from the files with common tools:
+Anybody can compute it from the files with common tools (`/page.json` has the hash of every file, to
+find the one that differs):
 
 ```sh
 cd src/faircount/web

@@ -168,7 +168,7 @@ class Surveys:
             message = f"there are {len(invited)} invitations, counted from 0"
             raise ParameterError(message).with_code("no_such_invitation", invited=len(invited))
         chosen = invited[int(position)]
-        link = chosen.code.link(survey.owner.public_address)
+        link = chosen.code.link(survey.owner.link_address)
         return {
             "person": chosen.person,
             "link": link,
@@ -222,7 +222,7 @@ class Surveys:
         if kind in stored:
             return read_file(stored[kind], NO_INVITATIONS)
         if kind == "reminders.csv":
-            return invitations_csv(survey.pending_invitees(), survey.owner.public_address)
+            return invitations_csv(survey.pending_invitees(), survey.owner.link_address)
         if kind not in (f"result.{suffix}" for suffix in KINDS):
             names = ", ".join(KINDS)
             message = f"a result can be saved as {names}"

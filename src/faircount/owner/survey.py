@@ -40,6 +40,7 @@ from faircount.owner.invitations import (
     read_invitations,
     too_many_invited,
 )
+from faircount.owner.page_export import PageFacts
 from faircount.owner.people import People, read_people
 from faircount.owner.remote import BothServers, verify_final_statement
 from faircount.protocol import SurveyParameters, propose, topology_named
@@ -147,6 +148,7 @@ class Survey:
         budget: tuple[float, float] | None = None,
         topology: str = "servers",
         address: str | None = None,
+        page: str | None = None,
         language: str = ENGLISH,
         anyway: bool = False,
         epsilon: float = 1.0,
@@ -173,6 +175,8 @@ class Survey:
             that fits the mechanism
         budget: epsilon and delta of the population in all its surveys; by default this survey's
         address: address of the coordinator in invitations, if a proxy gives it another one
+        page: address of the participant's page, if another place than the coordinator serves it;
+            `faircount page export` writes it
         language: of invitations and mails, en or de
         anyway: create it even if the error exceeds the average frequency
         epsilon, delta: privacy loss of the survey
@@ -209,6 +213,7 @@ class Survey:
             s1.address if address is None else server_address(address),
             budget or (epsilon, delta),
             printed_words(language).language,
+            "" if page is None else server_address(page),
         )
         description = SurveyDescription(
             question, seconds=seconds, grace=parse_duration("--grace", grace), **texts
@@ -250,8 +255,9 @@ class Survey:
 
     def write_invitations(self, invitees: Sequence[Invitee]) -> None:
         """Write the printable pages and the table."""
-        address = self.owner.public_address
-        pages = invitations_html(self.params, invitees, address, self.owner.language)
+        address = self.owner.link_address
+        page = PageFacts.of(self.owner)
+        pages = invitations_html(self.params, invitees, address, self.owner.language, page)
         # The table comes last, because `invite` takes its presence as a sign that all is written.
         write_durably(self.folder.printable_file, pages)
         write_durably(self.folder.invitations_file, invitations_csv(invitees, address))
@@ -282,7 +288,7 @@ class Survey:
         """
         missing = self.pending_invitees()
         # With the rights of a secret file, because a link lets anybody answer.
-        table = invitations_csv(missing, self.owner.public_address)
+        table = invitations_csv(missing, self.owner.link_address)
         write_durably(path or self.folder.reminders_file, table)
         return missing
 

@@ -187,7 +187,7 @@ async def serve_aggregator(settings: AggregatorSettings) -> None:
     metrics = Metrics.create()
     server = _with_metrics(await open_server(settings), metrics)
     await create_first_tokens(server, settings.folder)
-    app = aggregator_app(AggregatorService.of(server, _step_maker(settings)))
+    app = aggregator_app(AggregatorService.of(server, _step_maker(settings)), settings.page_for)
     await _serve(settings, app, private_app(server, metrics), metrics)
 
 

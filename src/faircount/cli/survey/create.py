@@ -112,6 +112,12 @@ if TYPE_CHECKING:
     help="Address of the coordinator in invitations, if a proxy gives it another one.",
 )
 @click.option(
+    "--page",
+    metavar="URL",
+    help="Address of the participant's page, if another place than the coordinator serves it "
+    "(faircount page export).",
+)
+@click.option(
     "--language",
     default="en",
     show_default=True,

@@ -1,7 +1,7 @@
 """The aggregator's HTTP API.
 
 Only the coordinator and owners call it, and operators after a restore; participants never do. So it
-can stand behind a firewall.
+can stand behind a firewall, unless it serves the participant's page for the coordinator.
 """
 
 import asyncio
@@ -35,6 +35,7 @@ from faircount.server.common.http import (
     survey_id_of,
     without_redirects,
 )
+from faircount.server.common.participant_page import bundle_routes
 from faircount.server.common.problems import RETRY_SECONDS, ProblemError
 from faircount.server.common.signed_requests import SignedRequest
 from faircount.server.common.tokens import Scope
@@ -211,8 +212,11 @@ def plain_budget(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def aggregator_app(service: AggregatorService) -> Starlette:
-    """Build the aggregator's application."""
+def aggregator_app(service: AggregatorService, page_for: str = "") -> Starlette:
+    """Build the aggregator's application.
+
+    page_for: address of the coordinator whose page this server shows too, if any
+    """
     calls = AggregatorCalls(service)
     survey = "/v1/surveys/{survey}"
     population = "/v1/populations/{population}"
@@ -228,6 +232,8 @@ def aggregator_app(service: AggregatorService) -> Starlette:
         Route(f"{survey}/status", calls.status, methods=["GET"]),
         Route(f"{survey}/messages", calls.message, methods=["POST"]),
     ]
+    if page_for:
+        routes += bundle_routes(page_for)
     app = Starlette(
         routes=routes, exception_handlers=exception_handlers(), lifespan=_lifespan(service)
     )

@@ -248,6 +248,14 @@ class AggregatorSettings(ServerSettings, frozen=True, kw_only=True, forbid_unkno
 
     role = "aggregator"
     default_port = 8462
+    page_for: Annotated[
+        str,
+        _describe(
+            "The public address of the coordinator. If it is set, this server serves the "
+            "participant's page too, which the coordinator then cannot change; the coordinator "
+            "must allow this server's origin."
+        ),
+    ] = ""
     processes: Annotated[
         int,
         _describe("How many processes decrypt large batches; each works on one part at a time."),

@@ -41,12 +41,12 @@ from faircount.server.common.http import (
     survey_id_of,
     without_redirects,
 )
+from faircount.server.common.participant_page import page_routes
 from faircount.server.common.problems import ProblemError, problem_of_rejection
 from faircount.server.common.settings import MOST_EXTENSION
 from faircount.server.common.tokens import Scope
 from faircount.server.coordinator import status, survey_setup
 from faircount.server.coordinator.outbox import Scheduler
-from faircount.server.coordinator.participant_page import page_routes
 from faircount.server.coordinator.service import CoordinatorService
 from faircount.server.coordinator.survey_setup import ACCESS
 

@@ -100,7 +100,12 @@ const en = {
   uncoveredBoth: "If both organizations worked together, they could read your answer.",
   uncoveredPage:
     "This page comes from {s1}. If it sent you a different program, that program could read your " +
-    "answer. To be sure, compare the published hash of the page or use the installed program.",
+    "answer, and a hash that it shows itself proves nothing. To be sure, use the installed " +
+    "program (faircount answer) or a page from another place, if your invitation names one.",
+  uncoveredPageElsewhere:
+    "This page comes from {host}, not from {s1}, which cannot change it. Whoever runs {host} " +
+    "could. The hash of its files should be the one on your invitation; the installed program " +
+    "(faircount answer) needs no page.",
   uncoveredPart: "{s1} sees that you take part and when, but not what you answer.",
   uncoveredCounts:
     "A dishonest server or dishonest participants could falsify the result without being noticed.",
@@ -371,9 +376,14 @@ const de = {
   uncoveredTitle: "Was nicht geschützt ist",
   uncoveredBoth: "Würden beide Organisationen zusammenarbeiten, könnten sie Ihre Antwort lesen.",
   uncoveredPage:
-    "Diese Seite kommt von {s1}. Käme von dort ein anderes Programm, könnte es Ihre Antwort " +
-    "lesen. Wer sichergehen will, vergleicht den veröffentlichten Hash der Seite oder nimmt das " +
-    "installierte Programm.",
+    "Diese Seite kommt von {s1}. Würde dort ein anderes Programm verschickt, könnte es Ihre " +
+    "Antwort lesen, und eine Prüfsumme, die dieselbe Stelle anzeigt, beweist nichts. Um " +
+    "sicherzugehen, verwenden Sie das installierte Programm (faircount answer) oder eine Seite " +
+    "von anderer Stelle, wenn Ihre Einladung eine nennt.",
+  uncoveredPageElsewhere:
+    "Diese Seite kommt von {host} und nicht von {s1}, wo man sie nicht ändern kann. Wer {host} " +
+    "betreibt, könnte es. Die Prüfsumme ihrer Dateien sollte die auf Ihrer Einladung sein; das " +
+    "installierte Programm (faircount answer) braucht keine Seite.",
   uncoveredPart: "{s1} sieht, dass und wann Sie teilnehmen, aber nicht, was Sie antworten.",
   uncoveredCounts:
     "Ein unehrlicher Server oder unehrliche Teilnehmende könnten das Ergebnis unbemerkt " +

@@ -7,6 +7,7 @@ import { attackerCertainty } from "./certainty.js";
 import { element, ownerText, show } from "./dom.js";
 import { formatNumber, formatSmall, translate } from "./language.js";
 import { operatorNames } from "./operators.js";
+import { foreignHost } from "./origin.js";
 
 const WEAK_CERTAINTY = 95; // percent: above this the page warns that the promise is weak
 const NEGLIGIBLE_DELTA = 1e-12;
@@ -152,8 +153,10 @@ function checked(params) {
 function uncovered(params) {
   const wrong = params.proven ? "uncoveredServers" : "uncoveredCounts";
   const both = hasOneOperator(params) ? [] : ["uncoveredBoth"];
-  const names = [...both, "uncoveredPage", "uncoveredPart", wrong, "uncoveredDevice"];
-  return section("uncoveredTitle", names, operatorNames(params));
+  const host = foreignHost();
+  const page = host ? "uncoveredPageElsewhere" : "uncoveredPage";
+  const names = [...both, page, "uncoveredPart", wrong, "uncoveredDevice"];
+  return section("uncoveredTitle", names, { ...operatorNames(params), host });
 }
 
 function section(title, names, values, more = null) {
