@@ -152,13 +152,13 @@ class Trial:
             "/v1/populations/customers", json={"epsilon": 10_000.0, "delta": 0.5}
         )
         await register_parameters(self.pair.to_s1, self.pair.to_s2, params)
-        access = b"".join(each.access for each in invitations)
-        guests = b"".join(each.user + each.enrolment_mac_key for each in invitations)
+        access = b"".join(issued.access for issued in invitations)
+        guests = b"".join(issued.user + issued.enrolment_mac_key for issued in invitations)
         (await self.pair.to_s1.put(f"{self.path}/invited/0", content=access)).raise_for_status()
         (await self.pair.to_s2.put(f"{self.path}/invited/0", content=guests)).raise_for_status()
         if opened:
             await self._open()
-        return [Code(params.survey, each).link(self.address) for each in invitations]
+        return [Code(params.survey, invitation).link(self.address) for invitation in invitations]
 
     @property
     def path(self) -> str:
@@ -212,7 +212,7 @@ WORDS = {
     "s1_operator": "Aldmoor Council",
     "s2_operator": "Count & Sons",
     "population": "customers",
-    "phases": (3600,),
+    "phase_seconds": (3600,),
 }
 
 
@@ -256,8 +256,8 @@ def visitor(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for context in made:
+        context.close()
 
 
 def _look_at(page: Page, name: str) -> None:
@@ -270,7 +270,8 @@ def _look_at(page: Page, name: str) -> None:
             page.emulate_media(color_scheme=scheme)
             found = Axe().run(page, options=RULES).response["violations"]
             assert [
-                (each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found
+                (violation["id"], [node["html"][:120] for node in violation["nodes"]])
+                for violation in found
             ] == [], name
             if SHOTS:
                 page.screenshot(path=Path(SHOTS, f"{name}-{width}-{scheme}.png"), full_page=True)
@@ -295,11 +296,11 @@ class Owner:
         self.surveys.create({**FORM, "name": name, **change})
         self.surveys.request(name, "open", {})
         survey = self.surveys.survey(name)
-        return [each.code.link(survey.owner.public_address) for each in survey.invitees()]
+        return [invitee.code.link(survey.owner.public_address) for invitee in survey.invitees()]
 
     def ends(self, name: str) -> None:
         """Close it, and let both servers count."""
-        self.surveys.request(name, "close", {"state": "submitting", "attempt": 0})
+        self.surveys.request(name, "close", {"phase": "submitting", "attempt": 0})
         self.trial.settle()
 
 

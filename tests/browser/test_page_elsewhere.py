@@ -106,7 +106,7 @@ def test_a_page_from_a_third_origin_tells_the_coordinator_nothing(trial, visitor
     loaded = [url for url in scripts if url.endswith((".js", ".css"))]
     assert loaded
     assert all(url.startswith(f"{places.origin}/page/") for url in loaded)
-    assert trial.status()["users"] == 1
+    assert trial.status()["responses"] == 1
 
 
 def test_scripts_of_the_bundle_may_call_nobody_but_the_coordinator(trial, visitor, places) -> None:
@@ -139,7 +139,7 @@ def test_an_origin_that_the_coordinator_does_not_allow(trial, visitor, places) -
     elsewhere = trial.serve(Starlette(routes=[static]))
     page = opened(visitor, places.link(link).replace(places.origin, elsewhere))
     expect(page.get_by_role("alert")).to_have_attribute("data-refusal", "unreachable")
-    assert trial.status()["users"] == 0
+    assert trial.status()["responses"] == 0
 
 
 def test_the_aggregator_can_serve_the_page_too(trial, visitor, places) -> None:

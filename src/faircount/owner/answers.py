@@ -82,11 +82,11 @@ def _object(shape: Shape) -> Fits:
 
 
 COORDINATOR_STATUS: Shape = {
-    "state": _is_phase,
+    "phase": _is_phase,
     "attempt": _is_count,
-    "users": _is_count,
+    "responses": _is_count,
     "withdrawn": _is_count,
-    "people": _is_count,
+    "invited": _is_count,
     "minimum": _is_count,
     "opened_at": _is_time,
     "since": _is_time,
@@ -99,8 +99,8 @@ COORDINATOR_STATUS: Shape = {
     "rejections": _is_table,
 }
 AGGREGATOR_STATUS: Shape = {
-    "state": _is_phase,
-    "people": _is_count,
+    "phase": _is_phase,
+    "invited": _is_count,
     "rejections": _is_table,
     "operator_signature": _is_signature,
 }
