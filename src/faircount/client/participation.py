@@ -52,6 +52,7 @@ from faircount.protocol import (
     has_progressed,
 )
 from faircount.protocol.roles.limits import decode_response
+from faircount.protocol.survey.operators import check_operators
 from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.messages import NotReady, Reason, Rejection, reject
 from faircount.transport.limits import MESSAGE_ANSWER, PARAMETERS_ANSWER
@@ -217,7 +218,17 @@ class Participation:
                 "the server shows other parameters than those of your invitation: do not answer, "
                 "ask the person who invited you"
             )
+        check_operators(parameters, self._fetch_signatures())
         return parameters
+
+    def _fetch_signatures(self) -> tuple[bytes, bytes]:
+        """The signatures of the operators of both servers; empty where one is missing."""
+        try:
+            signed = self.server.call("GET", f"{self._path}/operators").json()
+            return bytes.fromhex(signed["s1"] or ""), bytes.fromhex(signed["s2"] or "")
+        except (RemoteError, ValueError, KeyError, TypeError):
+            # A server that shows no signatures is one that has none.
+            return b"", b""
 
     def _position_of(self, item: object) -> int:
         """The position of an item among the survey's items, also if it is given as text."""

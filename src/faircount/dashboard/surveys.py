@@ -23,6 +23,12 @@ from faircount.owner.invitations import invitations_csv, qr_rows
 from faircount.owner.remote import BothServers
 from faircount.owner.survey import Survey, create
 from faircount.protocol.survey.endings import ending_of
+from faircount.protocol.survey.operators import (
+    ROLES,
+    format_fingerprint,
+    has_one_operator,
+    operator_of,
+)
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("open", "close", "extend", "abort")
@@ -86,6 +92,8 @@ class Surveys:
             "n_max": params.n_max,
             "s1": params.s1_operator,
             "s2": params.s2_operator,
+            "fingerprints": [format_fingerprint(operator_of(params, role)[1]) for role in ROLES],
+            "one_operator": has_one_operator(params),
             "population": "" if is_unnamed else params.population,
             "invited": survey.folder.invitations_file.exists(),
             "phases": phases_of(params),
@@ -160,7 +168,7 @@ class Surveys:
             message = f"there are {len(invited)} invitations, counted from 0"
             raise ParameterError(message).with_code("no_such_invitation", invited=len(invited))
         chosen = invited[int(position)]
-        link = chosen.code.link(survey.owner.public_address)
+        link = chosen.code.link(survey.owner.link_address)
         return {
             "person": chosen.person,
             "link": link,
@@ -214,7 +222,7 @@ class Surveys:
         if kind in stored:
             return read_file(stored[kind], NO_INVITATIONS)
         if kind == "reminders.csv":
-            return invitations_csv(survey.pending_invitees(), survey.owner.public_address)
+            return invitations_csv(survey.pending_invitees(), survey.owner.link_address)
         if kind not in (f"result.{suffix}" for suffix in KINDS):
             names = ", ".join(KINDS)
             message = f"a result can be saved as {names}"
