@@ -5,6 +5,7 @@ answer at once. Numerical and plotting libraries are imported inside the command
 reason.
 """
 
+from collections import Counter
 from importlib import import_module
 from typing import IO, Any, ClassVar, NamedTuple
 
@@ -79,10 +80,31 @@ class LazyGroup(click.Group):
         """The name of a command in its module."""
         return cmd_name
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, and refuse an option that is given twice."""
+        name, command, rest = super().resolve_command(ctx, args)
+        # Shell completion resolves commands that are still being typed.
+        if command is not None and not ctx.resilient_parsing:
+            _check_repeated(click.Context(command, ctx, name, resilient_parsing=True), rest)
+        return name, command, rest
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands and their summaries, which need no import."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in self.entries.items()])
+
+
+def _check_repeated(ctx: click.Context, args: list[str]) -> None:
+    """Refuse an option with one value that is given twice; click takes the last one silently."""
+    _, _, given = ctx.command.make_parser(ctx).parse_args(list(args))
+    for option, times in Counter(given).items():
+        if not isinstance(option, click.Option) or option.multiple or option.is_flag:
+            continue
+        if times > 1:
+            message = f"{option.opts[0]} is given {times} times: give it once"
+            raise click.UsageError(message, ctx)
 
 
 class Commands(LazyGroup):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from faircount.accounting.conditions import Condition
-from faircount.core.domain import Domain
+from faircount.core.domain import Domain, visible_form
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation.validity import ASSUMPTIONS
 from faircount.mechanisms.registry import shared_mechanisms
@@ -64,6 +64,23 @@ def check_minimum(minimum: int, users: int) -> int:
     return minimum
 
 
+def check_items(items: Sequence[str]) -> None:
+    """Refuse answers that are blank, or that a reader could not tell apart."""
+    shown: dict[str, str] = {}
+    for item in items:
+        form = visible_form(str(item))
+        if not form:
+            message = "an answer to choose from is empty: write every answer out"
+            raise ParameterError(message).with_code("empty_item")
+        if form in shown:
+            message = (
+                f"people could not tell the answers {shown[form]!r} and {item!r} apart: remove or "
+                "rename one of them"
+            )
+            raise ParameterError(message).with_code("same_items", first=shown[form], second=item)
+        shown[form] = item
+
+
 @dataclass(frozen=True)
 class SurveyRequirements:
     """What the owner requires of a survey.
@@ -89,6 +106,7 @@ class SurveyRequirements:
     colluding: float = 0.0
 
     def __post_init__(self) -> None:
+        check_items(self.items)
         if self.minimum is not None:
             check_minimum(self.minimum, self.users)
 

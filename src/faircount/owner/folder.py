@@ -29,8 +29,8 @@ from faircount.protocol import SurveyParameters
 # Parameters and result are public; only the owner may read the other files.
 PUBLIC = 0o644
 
-# For commands: a server counts as unreachable after about half a minute.
-COMMAND_RETRY = RetryPolicy(attempts=9)
+# For commands: somebody waits, so a server counts as unreachable after a few seconds.
+COMMAND_RETRY = RetryPolicy(attempts=5)
 
 # How error messages call the servers.
 SERVER_NAMES = {"S1": "The coordinator", "S2": "The aggregator"}

@@ -85,7 +85,8 @@ if TYPE_CHECKING:
     "--budget",
     type=(float, float),
     metavar="EPSILON DELTA",
-    help="Total privacy loss of the population in all its surveys.  [default: this survey's]",
+    help="Total privacy loss of the population in all its surveys.  [default: what it has already; "
+    "for a new one this survey's]",
 )
 # How it is run. The defaults suit a survey in which everybody visits once.
 @click.option(
