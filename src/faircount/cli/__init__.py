@@ -21,7 +21,7 @@ class CommandEntry(NamedTuple):
 
 # In the order in which a newcomer needs them.
 COMMANDS = {
-    "plan": CommandEntry("plan", "Compare the mechanisms for a survey and recommend one."),
+    "plan": CommandEntry("plan", "Say how accurate a survey will be, and what it needs."),
     "run": CommandEntry("run", "Estimate a private histogram of a column of a table."),
     "budget": CommandEntry("budget", "Create or show a privacy budget that several runs share."),
     "survey": CommandEntry("survey", "Create and run a survey over the network."),
@@ -137,7 +137,11 @@ class Commands(LazyGroup):
 
 
 # Names that people try first, and the option that does what they mean.
-MEANT_OPTIONS = {"--seed": "--simulate-seed", "--random-state": "--simulate-seed"}
+MEANT_OPTIONS = {
+    "--seed": "--simulate-seed",
+    "--random-state": "--simulate-seed",
+    "--dropout": "--minimum",
+}
 
 
 def _suggest_option(problem: click.NoSuchOption) -> click.NoSuchOption:

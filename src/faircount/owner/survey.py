@@ -22,7 +22,7 @@ from faircount.core.files import read_file, write_durably
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result
 from faircount.estimation.trend import Trend, trend_of
-from faircount.owner.advice import AUTO, Advice, SurveyRequirements, advise, parse_minimum
+from faircount.owner.advice import AUTO, Advice, SurveyRequirements, advise
 from faircount.owner.budget import check_budget, existing_budget
 from faircount.owner.exports import export_result
 from faircount.owner.folder import (
@@ -44,6 +44,7 @@ from faircount.owner.invitations import (
 )
 from faircount.owner.people import People, read_people
 from faircount.owner.remote import BothServers, verify_final_statement
+from faircount.planning.minimum import parse_minimum
 from faircount.protocol import SurveyParameters, propose, topology_named
 from faircount.protocol.survey.endings import describe_abort
 from faircount.protocol.survey.release import decode_release

@@ -146,10 +146,12 @@ def create_command(
 
 def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
     from faircount.cli.show import console, print_json, print_notes
+    from faircount.planning.promise import promise_to_participants
 
     params = survey.params
     advice = survey.advice
     assert advice is not None  # noqa: S101 - a survey that was just created has it
+    promise = promise_to_participants(params.epsilon, params.delta)
     if as_json:
         print_json(
             {
@@ -168,12 +170,14 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
                 "standard_error": advice.standard_error,
                 "proven": advice.proven,
                 "supposed": advice.assumption,
+                "participants_read": promise,
                 "notes": notes,
             }
         )
         return
     out = console()
     out.print(advice.description, markup=False)
+    out.print(f"\nParticipants will read: {promise}", markup=False)
     print_notes(out, notes)
     folder = survey.folder.path
     out.print(f"\nWritten to {folder}. Next: faircount survey invite {folder}", markup=False)
