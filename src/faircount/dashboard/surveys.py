@@ -141,7 +141,7 @@ class Surveys:
             survey.invite()
         elif what in REQUESTS:
             # The coordinator opens only if it knows everybody whom this folder invites.
-            sent = {"people": len(survey.invitees())} if what == "open" else values
+            sent = {"invited": len(survey.invitees())} if what == "open" else values
             survey.servers.request(survey.params, what, **sent)
         else:
             message = f"the requests for a survey are invite, {', '.join(REQUESTS)}"
@@ -231,5 +231,8 @@ def _coordinator_status(survey: Survey) -> dict[str, Any]:
         status = survey.servers.status(params)
     except FaircountError as problem:
         return {"problem": error_payload(problem)}
-    added = {"phase": phase_index(params, status["state"]), "waits_for": waits_for(params, status)}
+    added = {
+        "phase_index": phase_index(params, status["phase"]),
+        "waits_for": waits_for(params, status),
+    }
     return {"status": {**status, **added}, "too_few": predict_too_few(status)}

@@ -68,5 +68,5 @@ def _ledger_of(servers: BothServers, population: str) -> dict[str, Any] | None:
 
 def _spent_costs(ledger: dict[str, Any]) -> list[tuple[float, float]]:
     """(epsilon, delta) of every charge of a population that counts."""
-    counting = [charge for charge in ledger["surveys"] if charge["status"] != Status.RELEASED]
+    counting = [charge for charge in ledger["surveys"] if charge["status"] != Status.CANCELLED]
     return [(charge["epsilon"], charge["delta"]) for charge in counting]

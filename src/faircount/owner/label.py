@@ -177,7 +177,7 @@ def _budget(survey: Survey) -> dict[str, Any]:
             f"the aggregator says that epsilon {claimed:.4g} is spent, and its charges add up to "
             f"{spent_epsilon:.4g}: ask its operator"
         ).with_code("label_refused")
-    counting = [charge for charge in charges if charge.status is not Status.RELEASED]
+    counting = [charge for charge in charges if charge.status is not Status.CANCELLED]
     return {
         "population": None if is_own else params.population,
         "epsilon": ledger.epsilon,
@@ -252,12 +252,12 @@ def _yaml_lines(value: Any, indent: str = "") -> list[str]:
     lines = []
     pairs = value.items() if isinstance(value, dict) else ((None, entry) for entry in value)
     for key, entry in pairs:
-        head = f"{indent}-" if key is None else f"{indent}{key}:"
+        start = f"{indent}-" if key is None else f"{indent}{key}:"
         if isinstance(entry, dict | list) and entry:
-            lines.append(head)
+            lines.append(start)
             lines += _yaml_lines(entry, f"{indent}  ")
         else:
-            lines.append(f"{head} {_yaml_scalar(entry)}")
+            lines.append(f"{start} {_yaml_scalar(entry)}")
     return lines
 
 

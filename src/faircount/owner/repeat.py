@@ -29,16 +29,16 @@ def repeat(
     people = people_of(survey)
     cost = (params.epsilon, params.delta)
     check_budget(survey.servers, params.population, survey.owner.budget, cost)
-    phases = params.phases
+    phase_seconds = params.phase_seconds
     if open_for is not None:
-        phases = (parse_duration("--open-for", open_for),) * len(params.topology.phases)
+        phase_seconds = (parse_duration("--open-for", open_for),) * len(params.topology.phases)
     again = replace(
         params,
         # Keys are never used for two surveys, so a signature of one survey says nothing in another.
         keys=survey.servers.survey_keys().keys,
         survey=SystemEntropy().bytes(16),
         question=params.question if question is None else check_question(question),
-        phases=phases,
+        phase_seconds=phase_seconds,
     )
     target.create(again, survey.owner, people)
     return Survey(target, again, survey.owner, survey.servers)

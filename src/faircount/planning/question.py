@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from faircount.accounting.guarantee import format_delta
 from faircount.core.errors import ParameterError
 from faircount.core.validation import (
     check_fraction,
@@ -18,8 +19,11 @@ TABLE = "table"
 """What a plan is for: a survey over the network, or the histogram of a table that is there."""
 
 
-def cautions(epsilon: float, delta: float = 0.0) -> tuple[str, ...]:
-    """Warnings about an epsilon or a delta so large that it protects next to nobody."""
+def cautions(epsilon: float, delta: float = 0.0, delta_digits: int = 3) -> tuple[str, ...]:
+    """Warnings about an epsilon or a delta so large that it protects next to nobody.
+
+    Delta is printed as the guarantee beside it prints it: rounded up to so many digits.
+    """
     warnings = []
     if is_weak_epsilon(epsilon):
         warnings.append(
@@ -29,8 +33,8 @@ def cautions(epsilon: float, delta: float = 0.0) -> tuple[str, ...]:
         )
     if is_weak_delta(delta):
         warnings.append(
-            f"a delta of {delta:g} is large: it is the probability that the result may reveal a "
-            "user's answer, whatever epsilon is; 1e-6 is a common choice"
+            f"a delta of {format_delta(delta, delta_digits)} is large: it is the probability that "
+            "the result may reveal a user's answer, whatever epsilon is; 1e-6 is a common choice"
         )
     return tuple(warnings)
 
@@ -109,7 +113,7 @@ class Question:
 
     @property
     def lost(self) -> int:
-        """d: users who may drop out before the sum is opened."""
+        """d: users who may drop out before the sum is revealed."""
         return share_of_users("dropout", self.dropout, self.users)
 
     @property
