@@ -279,14 +279,14 @@ class Participation:
             # There is no result yet. A coordinator restored from a backup may lack our report.
             if isinstance(reply, NotReady) and not has_sent_report:
                 self._resend_report(client)
-            if isinstance(reply, NotReady) or _is_too_early(reply):
+            if _is_too_early(reply):
                 break
             following = self._client.handle_response(client, message, reply, SystemEntropy())
             # Saved before the next message is sent, which may depend on this reply.
             if following != client:
                 self._save(following)
             # A server that repeats itself must not keep the client busy.
-            may_continue = has_progressed(client, following)
+            may_continue = has_progressed(client, following) and not isinstance(reply, NotReady)
             if asks_for_outcome and following == client:
                 may_continue = False
             client = following

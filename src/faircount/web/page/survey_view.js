@@ -159,6 +159,7 @@ export function showConfirmation(params, answer, report, onSend, onBack) {
     bytesBox("confirmEncryptedShare", names, report.encryptedShare),
     element("p", {}, translate(params.proven ? "confirmProven" : "confirmText")),
     element("p", {}, translate("confirmOnce")),
+    ownerText("p", translate("confirmOwner", { owner: params.owner || translate("noName") })),
     element("div", { class: "buttons" }, send, back),
   );
 }
