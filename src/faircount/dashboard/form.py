@@ -6,11 +6,12 @@ from typing import Any
 
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.dashboard.error_payload import error_payload
-from faircount.owner.advice import SurveyRequirements, advise, parse_minimum
+from faircount.owner.advice import SurveyRequirements, advise
 from faircount.owner.invitation_texts import ENGLISH, printed_words
 from faircount.owner.invitations import numbered_people
 from faircount.owner.survey import GRACE, SurveyDescription
-from faircount.planning.question import WEAK, WEAK_DELTA
+from faircount.planning.minimum import parse_minimum
+from faircount.planning.promise import is_weak_delta, is_weak_epsilon
 
 Form = dict[str, Any]
 LONGEST_NAME = 60
@@ -106,8 +107,8 @@ def advice(form: Form) -> dict[str, Any]:
         "worthwhile": found.is_informative,
         "half_width_95": found.half_width_95,
         "items": list(wishes.items),
-        "weak_epsilon": wishes.epsilon > WEAK,
-        "weak_delta": wishes.delta > WEAK_DELTA,
+        "weak_epsilon": is_weak_epsilon(wishes.epsilon),
+        "weak_delta": is_weak_delta(wishes.delta),
     }
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from faircount.client.calls import RetryPolicy
-from faircount.core.errors import FaircountError, ParameterError, RemoteError
+from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.files import read_file
 from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
 from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
+from faircount.owner.budget import existing_budget
 from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import invitations_csv, qr_rows
@@ -133,7 +134,7 @@ class Surveys:
         facts = forms.facts_of(form)
         servers = BothServers(s1.server("S1"), s2.server("S2"))
         # A population's budget is never changed, whatever the form says.
-        budget = _existing_budget(servers, facts.population) or forms.budget_of(form, wishes)
+        budget = existing_budget(servers, facts.population) or forms.budget_of(form, wishes)
         # Participants open the page at the coordinator, so its address goes into the links.
         owner = OwnerFile(s1, s2, s1.address, budget, forms.language_of(form))
         survey, *_ = create(self.folder / name, wishes, facts, owner)
@@ -229,17 +230,6 @@ class Surveys:
             raise ParameterError(message).with_code("unknown_file", names=names)
         # `result` verifies the aggregator's signature before anything is exported.
         return export_result(survey.result(), kind.removeprefix("result."))
-
-
-def _existing_budget(servers: BothServers, population: str) -> tuple[float, float] | None:
-    """The budget of a population that the aggregator knows already."""
-    if not population:
-        return None
-    try:
-        found = servers.budget(population)
-    except RemoteError:  # a new population
-        return None
-    return found["epsilon"], found["delta"]
 
 
 def _coordinator_status(survey: Survey) -> dict[str, Any]:

@@ -40,6 +40,18 @@ const en = {
     "The list has {invited} people, but {minimum} must answer. Invite more people, or plan a " +
     "survey for fewer.",
   problem_person_twice: "The list names somebody twice. Write one line per person.",
+  problem_no_question: "Write the question that people are asked.",
+  problem_empty_item: "One of the answers is empty.",
+  problem_same_items: "People could not tell the answers “{first}” and “{second}” apart.",
+  problem_budget_spent:
+    "The budget of this population does not allow another survey of epsilon {epsilon}: {spent} " +
+    "of {total} is spent.",
+  problem_budget_too_small: "A budget of epsilon {total} is too small for this survey.",
+  problem_budget_differs:
+    "This population has a budget of epsilon {total} already, which is never changed.",
+  problem_one_address: "The file of both servers names one address for both.",
+  problem_servers_interchanged:
+    "Coordinator (S1) and aggregator (S2) are interchanged in the file of both servers.",
   problem_survey_exists: "You already have a survey with this name. Choose another name.",
   problem_not_worthwhile:
     "This survey would tell you nothing: the error is larger than the average share of an " +
@@ -452,6 +464,19 @@ const de = {
     "Die Liste hat {invited} Personen, aber {minimum} müssen antworten. Laden Sie mehr Personen " +
     "ein oder planen Sie eine Umfrage für weniger.",
   problem_person_twice: "Die Liste nennt jemanden zweimal. Schreiben Sie eine Zeile pro Person.",
+  problem_no_question: "Schreiben Sie die Frage, die gestellt wird.",
+  problem_empty_item: "Eine der Antworten ist leer.",
+  problem_same_items:
+    "Niemand könnte die Antworten „{first}“ und „{second}“ auseinanderhalten.",
+  problem_budget_spent:
+    "Das Budget dieser Personengruppe erlaubt keine weitere Umfrage mit Epsilon {epsilon}: " +
+    "{spent} von {total} sind ausgegeben.",
+  problem_budget_too_small: "Ein Budget mit Epsilon {total} reicht für diese Umfrage nicht.",
+  problem_budget_differs:
+    "Diese Personengruppe hat schon ein Budget mit Epsilon {total}; es wird nie geändert.",
+  problem_one_address: "Die Datei beider Server nennt für beide dieselbe Adresse.",
+  problem_servers_interchanged:
+    "Koordinator (S1) und Aggregator (S2) sind in der Datei beider Server vertauscht.",
   problem_survey_exists: "Sie haben schon eine Umfrage mit diesem Namen. Wählen Sie einen anderen.",
   problem_not_worthwhile:
     "Diese Umfrage würde nichts aussagen: Der Fehler ist größer als der durchschnittliche Anteil " +
