@@ -69,7 +69,7 @@ def test_a_fixed_series_says_so(call: Call) -> None:
         ("budget people.ledger", "there is no ledger"),
         ("budget people.ledger --epsilon 1", "needs all three"),
         (
-            "budget people.ledger --epsilon 1 --delta 0 --population a --epsilon -1",
+            "budget people.ledger --epsilon -1 --delta 0 --population a",
             "epsilon must be above 0",
         ),
         ("budget people.ledger --population a --fixed-series", "decided when a budget is created"),
