@@ -25,6 +25,7 @@ from faircount.client.calls import RemoteServer
 from faircount.client.invitation_codes import Code, read_invitation
 from faircount.client.participation_status import (
     ParticipationStatus,
+    Stage,
     is_withdrawal_acknowledged,
     status_of,
 )
@@ -266,6 +267,7 @@ class Participation:
     def _visit(self, client: ClientState) -> ParticipationStatus:
         """Send all pending messages, then ask for the outcome; the status after that."""
         reply: Message | None = None
+        rejection: Message | None = None
         has_sent_report = False
         for _ in range(MAX_EXCHANGES):
             message = self._client.next_message(client)
@@ -276,9 +278,12 @@ class Participation:
                 message = self._client.outcome_request(client)
             reply = self._send(message)
             has_sent_report = has_sent_report or not asks_for_outcome
+            # Why the report was not accepted stays the news, although there is no result yet.
+            if isinstance(reply, Rejection) and not asks_for_outcome:
+                rejection = reply
             # There is no result yet. A coordinator restored from a backup may lack our report.
             if isinstance(reply, NotReady) and not has_sent_report:
-                self._resend_report(client)
+                rejection = self._resend_report(client)
             if isinstance(reply, NotReady) or _is_too_early(reply):
                 break
             following = self._client.handle_response(client, message, reply, SystemEntropy())
@@ -292,16 +297,16 @@ class Participation:
             client = following
             if not may_continue:
                 break
-        return status_of(client, reply)
+        status = status_of(client, reply)
+        return status_of(client, rejection) if status.stage is Stage.REFUSED else status
 
-    def _resend_report(self, client: ClientState) -> None:
-        """Send the report once more.
+    def _resend_report(self, client: ClientState) -> Message | None:
+        """Send the report once more; the reply, if there was one to send.
 
         That changes nothing, unless the coordinator was restored from a backup and has lost it.
         """
         report = self._client.message_to_resend(client)
-        if report is not None:
-            self._send(report)
+        return None if report is None else self._send(report)
 
     def _send(self, message: Message) -> Message:
         """The coordinator's reply; a rejection with a reason of the protocol is a reply too."""

@@ -141,7 +141,7 @@ function section(title, names, values, more = null) {
   );
 }
 
-/** The answer next to the bytes that would leave the device. */
+/** The answer and what happens to it, in words; the bytes that would leave the device on request. */
 export function showConfirmation(params, answer, report, onSend, onBack) {
   const sendOnce = () => {
     send.disabled = true;
@@ -155,11 +155,16 @@ export function showConfirmation(params, answer, report, onSend, onBack) {
     element("h1", {}, translate("confirmTitle")),
     element("p", {}, translate("confirmAnswer")),
     ownerText("p", params.items[answer], { class: "answer" }),
-    bytesBox("confirmShare", names, report.share),
-    bytesBox("confirmEncryptedShare", names, report.encryptedShare),
     element("p", {}, translate(params.proven ? "confirmProven" : "confirmText")),
     element("p", {}, translate("confirmOnce")),
     element("div", { class: "buttons" }, send, back),
+    element(
+      "details",
+      {},
+      element("summary", {}, translate("confirmBytes")),
+      bytesBox("confirmShare", names, report.share),
+      bytesBox("confirmEncryptedShare", names, report.encryptedShare),
+    ),
   );
 }
 
