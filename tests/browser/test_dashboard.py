@@ -12,10 +12,11 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from faircount.core.errors import FaircountError
+from faircount.core.errors import FaircountError, UnreachableError
 from faircount.dashboard.surveys import Surveys
 from faircount.owner.advice import SurveyRequirements
 from faircount.owner.folder import OwnerFile, read_servers
+from faircount.owner.remote import BothServers
 from faircount.owner.survey import SurveyDescription, create
 
 AWAY = {"message": "away", "code": "", "values": {}}
@@ -177,6 +178,34 @@ def test_too_few_refusals_and_a_silent_second_server_are_told(
         "Shares that do not match the coordinator's list07",
     ):
         expect(page.get_by_role("row").filter(has_text=re.compile(f"^{words}$"))).to_be_visible()
+
+
+def test_without_its_coordinator_an_open_survey_is_not_called_prepared(
+    trial, owner, owner_page, monkeypatch
+) -> None:
+    links = owner.creates("alone")
+    trial.answers(links[:2], "By bus")
+    page = owner_page()
+    page.get_by_role("button", name="alone").click()
+    expect(page.get_by_text("2 of 8 people have answered")).to_be_visible()
+    monkeypatch.setattr(BothServers, "status", unreachable)
+    expect(page.get_by_role("alert")).to_contain_text("The coordinator cannot be reached")
+    step = page.get_by_role("listitem").filter(has_text="last known")
+    expect(step).to_have_text("People answerlast known")
+    expect(page.get_by_text("People answer; 2 of 8 people had answered.")).to_be_visible()
+    page.get_by_role("button", name="Your surveys").click()
+    expect(page.get_by_role("listitem").filter(has_text="alone")).to_contain_text(
+        "Last known: People answer2 of 8 answered"
+    )
+    # What was last known is in the folder; without it nothing is claimed.
+    owner.surveys.survey("alone").folder.status_file.unlink()
+    page.get_by_role("button", name="alone").click()
+    expect(page.get_by_text("Nothing is known yet")).to_be_visible()
+    expect(page.locator(".phases .now")).to_have_count(0)
+
+
+def unreachable(*_) -> dict[str, object]:
+    raise UnreachableError("no answer").with_code("unreachable", server="S1")
 
 
 def test_a_second_server_that_hangs_holds_up_nothing(trial, owner, owner_page, monkeypatch) -> None:

@@ -16,6 +16,7 @@ from faircount.core.files import read_file
 from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
 from faircount.dashboard.error_payload import error_payload
+from faircount.dashboard.last_status import last_status, remember_status
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
 from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
@@ -26,6 +27,8 @@ from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("open", "close", "extend", "abort")
+UNKNOWN = "unknown"
+"""The cause that a server names if it does not know a survey."""
 NO_INVITATIONS = "make the invitations first"
 IMPATIENT = RetryPolicy(attempts=2)
 """A page tells at once that a server does not respond, and asks again a few seconds later."""
@@ -56,8 +59,8 @@ class Surveys:
         try:
             return self.one(name)
         except FaircountError as problem:
-            nothing = {"name": name, "question": "", "status": None, "too_few": None}
-            return {**nothing, "problem": error_payload(problem)}
+            nothing = {"name": name, "question": "", "status": None, "last": None, "too_few": None}
+            return {**nothing, "deleted": False, "problem": error_payload(problem)}
 
     def survey(self, name: str) -> Survey:
         """The survey of this name; parsed again only if its parameters have changed."""
@@ -90,6 +93,8 @@ class Surveys:
             "invited": survey.folder.invitations_file.exists(),
             "phases": phases_of(params),
             "status": None,
+            "last": None,
+            "deleted": False,
             "too_few": None,
             "problem": None,
         }
@@ -237,9 +242,14 @@ def _existing_budget(servers: BothServers, population: str) -> tuple[float, floa
 def _coordinator_status(survey: Survey) -> dict[str, Any]:
     """The status of a survey at the coordinator, or why it is not known right now."""
     params = survey.params
+    last = last_status(survey.folder)
     try:
         status = survey.servers.status(params)
     except FaircountError as problem:
-        return {"problem": error_payload(problem)}
+        # The owner has deleted it there; the folder keeps how it ended.
+        if problem.values.get("cause") == UNKNOWN and survey.folder.statement_file.exists():
+            return {"deleted": True, "last": last}
+        return {"problem": error_payload(problem), "last": last}
     added = {"phase": phase_index(params, status["state"]), "waits_for": waits_for(params, status)}
+    remember_status(survey.folder, {**status, **added})
     return {"status": {**status, **added}, "too_few": predict_too_few(status)}

@@ -31,23 +31,26 @@ function surveyList(surveys, actions) {
 }
 
 function card(survey, actions) {
-  const { name, question, status } = survey;
-  const { users, people } = status ?? {};
-  const answers = status ? translate("listAnswers", formatValues({ users, people })) : null;
+  const { name, question, status, last } = survey;
+  const { users, people } = status ?? last ?? {};
+  const isKnown = people !== undefined;
+  const answers = isKnown ? translate("listAnswers", formatValues({ users, people })) : null;
   return element(
     "li",
     {},
     ownerText("button", name, { type: "button", class: "name", click: () => actions.open(name) }),
     ownerText("span", question, { class: "grows" }),
-    element("span", { class: "state" }, translate(stateText(survey))),
+    element("span", { class: "state" }, stateText(survey)),
     element("span", { class: "quiet" }, answers),
   );
 }
 
-function stateText({ status, problem, invited }) {
-  if (status) return `state_${status.state}`;
-  if (problem) return "stateUnknown";
-  return invited ? "loading" : "stateNotInvited";
+function stateText({ status, last, deleted, problem, invited }) {
+  if (status) return translate(`state_${status.state}`);
+  if (deleted) return translate("stateDeleted");
+  if (problem && last) return translate("stateLast", { state: translate(`state_${last.state}`) });
+  if (problem) return translate("stateUnknown");
+  return translate(invited ? "loading" : "stateNotInvited");
 }
 
 function warnings({ name, too_few: few, problem }) {

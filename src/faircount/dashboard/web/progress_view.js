@@ -8,7 +8,7 @@ import { formatValues, problemMessage, row, section, sentence, table, updatable 
  * {box, update}: `update` takes the survey and the aggregator's status, null while it is unknown.
  */
 export function progressSection() {
-  const phases = updatable((survey) => [phaseList(survey), meter(survey.status)]);
+  const phases = updatable((survey) => [phaseList(survey), meter(survey)]);
   // Stays on the page while its text changes: screen readers announce it only then.
   const answers = updatable(answerCount);
   const rest = updatable((survey, aggregator) => {
@@ -22,24 +22,30 @@ export function progressSection() {
   });
   answers.box.setAttribute("role", "status");
   const update = (survey, aggregator) => {
-    const { status } = survey;
+    const { status, last, invited, problem } = survey;
     const { state, users, people } = status ?? {};
-    phases.update(survey);
-    answers.update(status && { state, users, people });
+    phases.update({ phases: survey.phases, status, last, invited });
+    answers.update(status && { state, users, people }, last, problem);
     rest.update(survey, aggregator);
   };
   return { box: section("progressTitle", phases.box, answers.box, rest.box), update };
 }
 
-/** The phases in order; the current one is marked in words, not by colour alone. */
-function phaseList({ phases, status }) {
-  const current = status ? status.phase : 0;
+/**
+ * The phases in order; the current one is marked in words, not by colour alone. While the
+ * coordinator cannot be reached, it is the last known one, or none.
+ */
+function phaseList({ phases, status, last, invited }) {
+  const known = status ?? last;
+  const atFirst = invited ? null : 0;
+  const current = known ? known.phase : atFirst;
+  const label = translate(status || !invited ? "phaseNow" : "phaseLast");
   const entries = phases.map((state, at) => {
-    const label = translate(state === "draft" ? "phaseDraft" : `state_${state}`);
-    const mark = at === current ? element("span", { class: "mark" }, translate("phaseNow")) : null;
-    return element("li", phaseSettings(at, current, status), element("span", {}, label), mark);
+    const name = translate(state === "draft" ? "phaseDraft" : `state_${state}`);
+    const mark = at === current ? element("span", { class: "mark" }, label) : null;
+    return element("li", phaseSettings(at, current, known), element("span", {}, name), mark);
   });
-  const isAborted = status?.state === "aborted";
+  const isAborted = known?.state === "aborted";
   return element(
     "div",
     {},
@@ -50,11 +56,11 @@ function phaseList({ phases, status }) {
 
 function phaseSettings(at, current, status) {
   if (at === current) return { "aria-current": "step", class: "now" };
-  const isDone = at < current || status?.state === "published";
+  const isDone = (current !== null && at < current) || status?.state === "published";
   return isDone ? { class: "done" } : {};
 }
 
-function meter(status) {
+function meter({ status }) {
   if (!status) return null;
   const most = status.people || 1;
   const mark = element("span", { class: "minimum" });
@@ -65,13 +71,26 @@ function meter(status) {
 }
 
 /** The number of answers; before it, for those who cannot see the phases, the current one. */
-function answerCount(status) {
-  if (!status) return null;
+function answerCount(status, last, problem) {
+  if (!status) return lastKnown(last, problem);
   const { users, people } = status;
   return [
     element("p", { class: "unseen" }, translate(`state_${status.state}`)),
     sentence("answers", formatValues({ users, people }), { class: "figure" }),
   ];
+}
+
+/** What the coordinator said before it could not be reached any more. */
+function lastKnown(last, problem) {
+  if (!problem) return null;
+  if (!last) return sentence("lastNothing", {}, { class: "quiet" });
+  const { users, people } = last;
+  const values = {
+    state: translate(`state_${last.state}`),
+    when: formatTime(last.at),
+    ...formatValues({ users, people }),
+  };
+  return sentence("lastKnown", values);
 }
 
 function missingAnswers({ minimum, users }) {

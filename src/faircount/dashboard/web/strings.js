@@ -115,6 +115,8 @@ const en = {
     "{minimum} are needed.",
   newSurvey: "New survey",
   stateUnknown: "Unknown right now",
+  stateLast: "Last known: {state}",
+  stateDeleted: "Deleted from both servers",
   stateNotInvited: "Nobody is invited yet",
 
   // form
@@ -194,6 +196,9 @@ const en = {
   tooFew:
     "At this pace only {expected} people will have answered by the closing time, but {minimum} " +
     "are needed. Send a reminder, or extend the survey.",
+  coordinatorAway:
+    "The coordinator cannot be reached right now, so what you see may be out of date. This page " +
+    "keeps trying.",
   coordinatorSilent:
     "The coordinator does not tell the status of this survey right now. This page keeps trying.",
   open: "Open the survey",
@@ -209,6 +214,7 @@ const en = {
   progressTitle: "Progress",
   phasesLabel: "Phases of the survey",
   phaseNow: "now",
+  phaseLast: "last known",
   phaseDraft: "Prepared",
   state_draft: "Not open yet",
   state_enrolling: "People sign up",
@@ -223,6 +229,10 @@ const en = {
   state_aborted: "Ended without a result",
   answersLabel: "Answers so far",
   answers: "{users} of {people} people have answered",
+  lastKnown:
+    "When the coordinator was last reached, at {when}: {state}; {users} of {people} people had " +
+    "answered.",
+  lastNothing: "Nothing is known yet: the coordinator was never reached from this folder.",
   answersMissing: "At least {minimum} are needed (the mark on the bar): {missing} to go.",
   answersEnough: "The minimum of {minimum} (the mark on the bar) is reached.",
   answersWithdrawn: "Withdrawn and not counted: {withdrawn}.",
@@ -531,6 +541,8 @@ const de = {
     "{minimum} sind nötig.",
   newSurvey: "Neue Umfrage",
   stateUnknown: "Gerade nicht bekannt",
+  stateLast: "Zuletzt bekannt: {state}",
+  stateDeleted: "Auf beiden Servern gelöscht",
   stateNotInvited: "Noch niemand eingeladen",
 
   groupQuestion: "Ihre Frage",
@@ -611,6 +623,9 @@ const de = {
   tooFew:
     "Wenn es so weitergeht, haben bis zum Ende nur {expected} Personen geantwortet, aber " +
     "{minimum} sind nötig. Erinnern Sie die anderen oder verlängern Sie die Umfrage.",
+  coordinatorAway:
+    "Der Koordinator ist gerade nicht erreichbar, daher kann der Stand hier veraltet sein. Diese " +
+    "Seite versucht es weiter.",
   coordinatorSilent:
     "Der Koordinator nennt den Stand dieser Umfrage gerade nicht. Diese Seite versucht es weiter.",
   open: "Umfrage öffnen",
@@ -625,6 +640,7 @@ const de = {
   progressTitle: "Fortschritt",
   phasesLabel: "Phasen der Umfrage",
   phaseNow: "jetzt",
+  phaseLast: "zuletzt bekannt",
   phaseDraft: "Vorbereitet",
   state_draft: "Noch nicht geöffnet",
   state_enrolling: "Teilnehmende melden sich an",
@@ -639,6 +655,10 @@ const de = {
   state_aborted: "Ohne Ergebnis beendet",
   answersLabel: "Antworten bisher",
   answers: "{users} von {people} Personen haben geantwortet",
+  lastKnown:
+    "Als der Koordinator zuletzt erreichbar war, am {when}: {state}; {users} von {people} " +
+    "Personen hatten geantwortet.",
+  lastNothing: "Noch ist nichts bekannt: Der Koordinator war aus diesem Ordner nie erreichbar.",
   answersMissing:
     "Mindestens {minimum} sind nötig (die Marke auf dem Balken): Es fehlen noch {missing}.",
   answersEnough: "Die Mindestzahl von {minimum} (die Marke auf dem Balken) ist erreicht.",

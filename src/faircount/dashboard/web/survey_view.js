@@ -63,10 +63,12 @@ function introduction(survey) {
 function warnings(few, problem) {
   return [
     few ? sentence("tooFew", formatValues(few), { class: "warning" }) : null,
-    problem ? sentence("coordinatorSilent", {}, { class: "warning" }) : null,
+    problem ? sentence(silenceText(problem), {}, { class: "warning" }) : null,
     problem ? problemMessage(problem, { class: "quiet" }) : null,
   ];
 }
+
+const silenceText = ({ code }) => (code === "unreachable" ? "coordinatorAway" : "coordinatorSilent");
 
 /** What the owner can request now; a dialog comes before anything that cannot be undone. */
 function controls({ state, waits_for: whom, attempt }, actions) {
