@@ -65,7 +65,7 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     expect(page.get_by_text("95\u00a0% error: ±")).to_be_visible()
     expect(page.get_by_text("Mechanism server-laplace.")).to_be_visible()
     expect(page.get_by_text("Every response is proven to be exactly one vote")).to_be_visible()
-    expect(page.get_by_text("there is next to no protection")).to_be_visible()
+    expect(page.get_by_text("this is hardly any protection")).to_be_visible()
     page.get_by_role("button", name="Create survey and invitations").click()
     waits(page, "The survey is ready.")
     page.get_by_role("button", name="Open the survey").click()
@@ -136,6 +136,62 @@ def test_the_budget_of_a_population_is_drawn_survey_after_survey(owner, owner_pa
     page.get_by_role("button", name="New survey").click()
     fill(page, {"Name of this group": "tenants", "Possible answers": "a\nb"})
     expect(page.get_by_text("epsilon 100 in total, 75 spent, 25 left")).to_be_visible()
+
+
+def test_a_survey_whose_budget_is_spent_is_refused_before_anybody_is_invited(
+    owner, owner_page
+) -> None:
+    terms = {"population": "readers", "budget_epsilon": "50", "budget_delta": "1e-3"}
+    owner.trial.answers(owner.creates("first", **terms)[:4], "By bus")
+    owner.ends("first")
+    page = owner_page()
+    page.get_by_role("button", name="New survey").click()
+    fill(page, {"Question": "Again?", "Possible answers": "a\nb", "Short name": "second"})
+    fill(page, {"Name of this group": "readers", "Epsilon: how": "11"})
+    spent = "does not allow another survey of epsilon 11: 40 of 50 is spent."
+    expect(page.get_by_role("status").filter(has_text=spent)).to_be_visible()
+    page.get_by_role("button", name="Create survey and invitations").click()
+    expect(page.get_by_role("alert").filter(has_text=spent)).to_be_visible()
+    assert not (owner.surveys.folder / "second").exists()
+    page.get_by_label("Epsilon: how").fill("10")
+    expect(page.get_by_text(spent)).to_have_count(1)  # only where it was refused before
+    page.get_by_role("button", name="Create survey and invitations").click()
+    waits(page, "The survey is ready.")
+
+
+@pytest.mark.parametrize(("epsilon", "weak"), [("2.9", 0), ("3", 1)])
+def test_weak_protection_is_judged_as_participants_will_read_it(
+    owner, owner_page, visitor, epsilon, weak
+) -> None:
+    page = owner_page()
+    page.get_by_role("button", name="New survey").click()
+    fill(page, {"Possible answers": "a\nb", "Epsilon: how": epsilon})
+    quoted = page.locator("blockquote p")
+    expect(quoted.first).to_contain_text("% sure which one you chose")
+    expect(page.get_by_text("Participants will be warned")).to_have_count(weak)
+    told = quoted.all_inner_texts()
+    link, *_ = owner.creates(f"weak{weak}", epsilon=epsilon, users="60")
+    theirs = visitor().new_page()
+    theirs.goto(link)
+    theirs.get_by_role("button", name="Continue").wait_for()
+    expect(theirs.get_by_text("hardly any protection")).to_have_count(weak)
+    for sentence in told:
+        expect(theirs.get_by_text(sentence)).to_be_visible()
+
+
+def test_a_survey_that_the_planner_advises_against_is_created_anyway(owner, owner_page) -> None:
+    page = owner_page()
+    page.get_by_role("button", name="New survey").click()
+    anyway = page.get_by_label("Create it anyway")
+    expect(anyway).to_be_hidden()
+    fill(page, {"Question": "Why?", "Possible answers": "a\nb", "Short name": "anyway"})
+    fill(page, {"Number of people": "4", "Minimum number": "2"})
+    expect(page.get_by_text("This survey would tell you nothing")).to_be_visible()
+    page.get_by_role("button", name="Create survey and invitations").click()
+    expect(page.get_by_role("alert").filter(has_text="would tell you nothing")).to_be_visible()
+    anyway.check()
+    page.get_by_role("button", name="Create survey and invitations").click()
+    waits(page, "The survey is ready.")
 
 
 def test_too_few_refusals_and_a_silent_second_server_are_told(

@@ -138,9 +138,8 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
     assert defined - made - labels - used == set()
 
 
-# Mail, sheets of people, repeated surveys and labels are for the command line and Python: the
-# dashboard has no view of them.
-NOT_ON_THE_DASHBOARD = {"mail", "mail_journal", "mail_texts", "people", "repeat", "label"}
+# The owner's own templates of mails are for the command line and Python.
+NOT_ON_THE_DASHBOARD = {"mail", "mail_journal", "mail_texts", "people", "label"}
 
 # What the dashboard's program refuses comes from these files.
 REFUSING = [

@@ -33,6 +33,8 @@ SHARED = {
     "endings.js": "page/endings.js",
     "language.js": "page/language.js",
     "style.css": "style.css",
+    # The owner sees the sentences that participants will read.
+    "participant_strings.js": "page/strings.js",
     "icon.svg": "icon.svg",
 }
 """Files shared with the participant's page: name here, path there."""

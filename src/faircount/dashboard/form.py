@@ -10,7 +10,6 @@ from faircount.owner.advice import SurveyRequirements, advise, parse_minimum
 from faircount.owner.invitation_texts import ENGLISH, printed_words
 from faircount.owner.invitations import numbered_people
 from faircount.owner.survey import GRACE, SurveyDescription
-from faircount.planning.question import WEAK, WEAK_DELTA
 
 Form = dict[str, Any]
 LONGEST_NAME = 60
@@ -73,6 +72,11 @@ def budget_of(form: Form, wishes: SurveyRequirements) -> tuple[float, float]:
     return _number(form, "budget_epsilon"), _number(form, "budget_delta")
 
 
+def is_wanted_anyway(form: Form) -> bool:
+    """Whether the owner wants the survey although the planner advises against it."""
+    return form.get("anyway") == "yes"
+
+
 def check_name(name: str) -> str:
     """The name of a survey, if it can be the name of a folder."""
     # Letters and digits only: a name with a slash or dots would lead out of the owner's folder.
@@ -106,8 +110,8 @@ def advice(form: Form) -> dict[str, Any]:
         "worthwhile": found.is_informative,
         "half_width_95": found.half_width_95,
         "items": list(wishes.items),
-        "weak_epsilon": wishes.epsilon > WEAK,
-        "weak_delta": wishes.delta > WEAK_DELTA,
+        "epsilon": wishes.epsilon,
+        "delta": wishes.delta,
     }
 
 

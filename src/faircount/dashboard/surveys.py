@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from faircount.client.calls import RetryPolicy
-from faircount.core.errors import FaircountError, ParameterError, RemoteError
+from faircount.core.errors import FaircountError, ParameterError, RefusedError, RemoteError
 from faircount.core.files import read_file
 from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
@@ -22,6 +22,7 @@ from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import invitations_csv, qr_rows
 from faircount.owner.remote import BothServers
+from faircount.owner.repeat import check_budget
 from faircount.owner.survey import Survey, create
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.wire.messages import Aborted
@@ -109,18 +110,29 @@ class Surveys:
         advice = forms.advice(form)
         # Without a name the survey gets a new budget of its own: there is nothing to ask for.
         if population:
-            advice["budget"] = self._budget_of(population)
+            advice |= self._budget_of(population, advice)
         return advice
 
-    def _budget_of(self, population: str) -> dict[str, Any] | None:
-        """The budget of a population; None if the aggregator does not know it or respond."""
+    def _budget_of(self, population: str, advice: dict[str, Any]) -> dict[str, Any]:
+        """The budget of a population, and why it does not allow the survey, if so.
+
+        Both are None if the aggregator does not know the population or does not respond.
+        """
         _, aggregator = read_servers(self.servers)
         # The aggregator alone keeps budgets, so it may stand in the coordinator's place here.
         server = aggregator.server("S2", IMPATIENT)
+        servers = BothServers(server, server)
+        budget = None
+        problem = None
         try:
-            return BothServers(server, server).budget(population)
+            budget = servers.budget(population)
+            if "refused" not in advice:
+                check_budget(servers, population, advice["epsilon"], advice["delta"])
+        except RefusedError as refusal:
+            problem = error_payload(refusal)
         except FaircountError:
-            return None
+            pass
+        return {"budget": budget, "budget_problem": problem}
 
     def create(self, form: forms.Form) -> dict[str, Any]:
         """Create a survey with its invitations; opening it is a separate request."""
@@ -129,11 +141,15 @@ class Surveys:
         s1, s2 = read_servers(self.servers)
         facts = forms.facts_of(form)
         servers = BothServers(s1.server("S1"), s2.server("S2"))
+        # Refused before anybody is invited: a survey whose budget is spent can have no result.
+        if facts.population:
+            check_budget(servers, facts.population, wishes.epsilon, wishes.delta)
         # A population's budget is never changed, whatever the form says.
         budget = _existing_budget(servers, facts.population) or forms.budget_of(form, wishes)
         # Participants open the page at the coordinator, so its address goes into the links.
         owner = OwnerFile(s1, s2, s1.address, budget, forms.language_of(form))
-        survey, *_ = create(self.folder / name, wishes, facts, owner)
+        anyway = forms.is_wanted_anyway(form)
+        survey, *_ = create(self.folder / name, wishes, facts, owner, anyway=anyway)
         survey.invite(forms.people_of(form))
         return self.one(name)
 

@@ -88,12 +88,6 @@ def test_what_no_mechanism_can_promise_has_a_code_too() -> None:
     assert "server-laplace: epsilon must lie between" in refused["message"]
 
 
-def test_weak_promises_are_pointed_out() -> None:
-    strong, weak = advice(GOOD), advice({**GOOD, "epsilon": "40", "delta": "0.01"})
-    assert (strong["weak_epsilon"], strong["weak_delta"]) == (False, False)
-    assert (weak["weak_epsilon"], weak["weak_delta"]) == (True, True)
-
-
 def test_people_are_named_or_numbered() -> None:
     assert people_of({"users": "3"}) == ["person 1", "person 2", "person 3"]
     assert people_of({"users": "2", "invitation_language": "de"}) == ["Person 1", "Person 2"]

@@ -1,5 +1,6 @@
 // A new survey: the form, with the planner's advice beside it while the owner types.
 
+import { isWeak } from "./certainty.js";
 import { chart } from "./chart.js";
 import { conditionText } from "./conditions.js";
 import { element, ownerText, show } from "./dom.js";
@@ -7,6 +8,7 @@ import {
   currentLanguage, formatNumber, formatPercent, formatSmall, languages, translate,
 } from "./language.js";
 import { button, buttons, formatValues, payloadOf, problemMessage, sentence } from "./parts.js";
+import { participantsRead } from "./promise_view.js";
 
 const MILLISECONDS_OF_REST = 400;
 
@@ -45,6 +47,7 @@ export function showCreation(typed, actions) {
   headline.append(sentence("adviceFirst", {}, { class: "quiet" }));
   const details = element("div");
   const problem = element("div", { role: "alert" });
+  const anyway = anywayField(typed.anyway);
   const groups = Object.entries(GROUPS).map(([title, fields]) => fieldGroup(title, fields, typed));
   const form = element(
     "form",
@@ -60,6 +63,7 @@ export function showCreation(typed, actions) {
     element(
       "div",
       {},
+      anyway,
       problem,
       buttons(
         element("button", { class: "main", type: "submit" }, translate("create")),
@@ -72,6 +76,8 @@ export function showCreation(typed, actions) {
     () => actions.advise(valuesOf()),
     (advice) => {
       headline.replaceChildren(...headlines(advice));
+      // Offered only where the planner advises against the survey.
+      anyway.hidden = advice.worthwhile !== false;
       details.replaceChildren(...adviceDetails(advice));
     },
   );
@@ -145,6 +151,13 @@ function languageField(name, chosen) {
   return element("fieldset", { class: "choices" }, legend, choices);
 }
 
+/** Consent to a survey that the planner advises against. */
+function anywayField(checked) {
+  const box = element("input", { type: "checkbox", name: "anyway", value: "yes" });
+  box.checked = checked === "yes";
+  return element("label", { class: "choice", hidden: true }, box, translate("adviceAnyway"));
+}
+
 /**
  * A function that calls `ask` after a pause, one request at a time, and passes the answer to
  * `tell`. If it is called during a request, the newest values are asked for afterwards.
@@ -171,16 +184,17 @@ function debounce(ask, tell) {
 /** What a screen reader announces: the error of the result, or why there is none, and warnings. */
 function headlines(advice) {
   if (advice.refused) return [problemMessage(advice.refused, { class: "warning" })];
+  const overspent = advice.budget_problem;
   const warnings = [
     advice.proven ? null : "adviceUnproven",
     advice.worthwhile ? null : "adviceNot",
-    advice.weak_epsilon ? "weakEpsilon" : null,
-    advice.weak_delta ? "weakDelta" : null,
+    isWeak(advice) ? "adviceWeak" : null,
   ];
   const shown = warnings.filter((name) => name !== null);
   const error = formatPercent(advice.half_width_95);
   return [
     sentence("adviceError", { error }, { class: "figure" }),
+    ...(overspent ? [problemMessage(overspent, { class: "warning" })] : []),
     ...shown.map((name) => sentence(name, {}, { class: "warning" })),
   ];
 }
@@ -197,6 +211,7 @@ function adviceDetails(advice) {
     sentence("adviceCondition", { condition }, { class: "quiet" }),
     ...(advice.proven ? [sentence("adviceProven", {}, { class: "quiet" })] : []),
     ...budgetLines(advice),
+    participantsRead(advice),
     sentence("adviceExample", {}, { class: "quiet" }),
     exampleResult(advice),
   ];

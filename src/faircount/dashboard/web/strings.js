@@ -44,6 +44,10 @@ const en = {
   problem_not_worthwhile:
     "This survey would tell you nothing: the error is larger than the average share of an " +
     "answer. Invite more people, offer fewer answers, or allow a larger epsilon.",
+  problem_too_many_of_name: "There are too many surveys of this name.",
+  problem_budget_spent:
+    "The privacy budget of this group does not allow another survey of epsilon {epsilon}: " +
+    "{spent} of {total} is spent. Ask other people, or choose a smaller epsilon.",
   problem_unsigned_result:
     "The coordinator (S1) shows a result that the aggregator (S2) did not sign for this survey. " +
     "Do not use it, and ask both operators.",
@@ -178,12 +182,11 @@ const en = {
   adviceNot:
     "This survey would tell you nothing: the error is larger than the average share of an " +
     "answer. Invite more people, offer fewer answers, or allow a larger epsilon.",
-  weakEpsilon:
-    "With such a large epsilon there is next to no protection: readers of the result may learn " +
-    "somebody's answer almost for certain.",
-  weakDelta:
-    "Such a large delta is dangerous: it is the probability that the result reveals somebody's " +
-    "answer.",
+  adviceWeak:
+    "Participants will be warned that this is hardly any protection. Choose a smaller epsilon or " +
+    "delta: 1 and 0.000001 are common.",
+  participantsTitle: "What participants will read",
+  adviceAnyway: "Create it anyway; I know that the result will hardly tell anything.",
   adviceExample: "If all answers were equally frequent, the result could look like this:",
   adviceBar: "{share} %, from {low} to {high} %",
   budgetKnown:
@@ -456,6 +459,11 @@ const de = {
     "Diese Umfrage würde nichts aussagen: Der Fehler ist größer als der durchschnittliche Anteil " +
     "einer Antwort. Laden Sie mehr Personen ein, bieten Sie weniger Antworten an oder erlauben " +
     "Sie ein größeres Epsilon.",
+  problem_too_many_of_name: "Es gibt zu viele Umfragen mit diesem Namen.",
+  problem_budget_spent:
+    "Das Privatheitsbudget dieser Gruppe erlaubt keine weitere Umfrage mit Epsilon {epsilon}: " +
+    "{spent} von {total} ist ausgegeben. Fragen Sie andere Personen, oder wählen Sie ein " +
+    "kleineres Epsilon.",
   problem_unsigned_result:
     "Der Koordinator (S1) zeigt ein Ergebnis, das der Aggregator (S2) für diese Umfrage nicht " +
     "unterschrieben hat. Verwenden Sie es nicht und fragen Sie beide Betreiber.",
@@ -606,12 +614,11 @@ const de = {
     "Diese Umfrage würde nichts aussagen: Der Fehler ist größer als der durchschnittliche Anteil " +
     "einer Antwort. Laden Sie mehr Personen ein, bieten Sie weniger Antworten an oder erlauben " +
     "Sie ein größeres Epsilon.",
-  weakEpsilon:
-    "Ein so großes Epsilon schützt fast gar nicht: Wer das Ergebnis liest, kann eine Antwort " +
-    "vielleicht fast sicher erschließen.",
-  weakDelta:
-    "Ein so großes Delta ist gefährlich: Mit dieser Wahrscheinlichkeit kann das Ergebnis eine " +
-    "Antwort verraten.",
+  adviceWeak:
+    "Die Teilnehmenden werden gewarnt, dass das kaum noch Schutz ist. Wählen Sie ein kleineres " +
+    "Epsilon oder Delta: 1 und 0,000001 sind üblich.",
+  participantsTitle: "Was die Teilnehmenden lesen werden",
+  adviceAnyway: "Trotzdem anlegen; ich weiß, dass das Ergebnis kaum etwas aussagen wird.",
   adviceExample: "Wären alle Antworten gleich häufig, könnte das Ergebnis so aussehen:",
   adviceBar: "{share} %, von {low} bis {high} %",
   budgetKnown:

@@ -8,6 +8,7 @@ import { invitationsSection } from "./invitations_view.js";
 import { formatNumber, formatSmall, translate } from "./language.js";
 import { button, buttons, formatValues, problemMessage, sentence, updatable } from "./parts.js";
 import { progressSection } from "./progress_view.js";
+import { participantsRead } from "./promise_view.js";
 import { resultSection } from "./result_view.js";
 
 const SECONDS_PER_DAY = 86400;
@@ -57,6 +58,7 @@ function introduction(survey) {
     sentence("surveyServers", operators, { class: "quiet" }),
     sentence("surveyPlanned", numbers, { class: "quiet" }),
     sentence(survey.proven ? "adviceProven" : "adviceUnproven", {}, { class: "quiet" }),
+    participantsRead(survey),
   ];
 }
 

@@ -2,13 +2,11 @@
 // bytes that would leave the device.
 
 import { hex } from "../client/bytes.js";
-import { attackerCertainty } from "./certainty.js";
+import { attackerCertainty, isWeak, NEGLIGIBLE_DELTA } from "./certainty.js";
 import { element, ownerText, show } from "./dom.js";
-import { formatNumber, formatSmall, translate } from "./language.js";
+import { formatNumber, formatOdds, formatSmall, translate } from "./language.js";
 import { hasOneOperator, operatorNames } from "./operators.js";
 
-const WEAK_CERTAINTY = 95; // percent: above this the page warns that the promise is weak
-const NEGLIGIBLE_DELTA = 1e-12;
 
 /** The survey with its items. `chosen` is a position or null; `onContinue(position)`. */
 export function showQuestion(params, chosen, onChoose, onContinue) {
@@ -72,7 +70,6 @@ function submit(event, problem, onContinue) {
 function promise(params) {
   const { epsilon, delta } = params.real;
   const { floor } = params.settings;
-  const certainty = attackerCertainty(epsilon);
   const numbers = {
     epsilon: formatNumber(epsilon, { maximumSignificantDigits: 4 }),
     delta: formatSmall(delta),
@@ -83,10 +80,10 @@ function promise(params) {
     "section",
     {},
     element("h2", {}, translate("promiseTitle")),
-    paragraph("promise", { sure: formatNumber(certainty) }),
-    certainty > WEAK_CERTAINTY ? paragraph("promiseWeak", {}, { class: "warning" }) : null,
+    paragraph("promise", { sure: formatNumber(attackerCertainty(epsilon)) }),
+    isWeak(params.real) ? paragraph("promiseWeak", {}, { class: "warning" }) : null,
     ownerText("p", adversaries(params)),
-    delta > NEGLIGIBLE_DELTA ? paragraph("promiseDelta", { delta: oneIn(delta) }) : null,
+    delta > NEGLIGIBLE_DELTA ? paragraph("promiseDelta", { delta: formatOdds(delta) }) : null,
     floor ? paragraph("promiseFloor", { floor: formatNumber(floor) }) : null,
     paragraph("promiseTwice", {}, { class: "quiet" }),
     paragraph("promiseNumbers", numbers, { class: "quiet" }),
@@ -104,10 +101,6 @@ function adversaries(params) {
 
 /** Who adds the noise: "users" or "servers". */
 const noiseSource = (params) => params.derived.proof?.noise ?? "users";
-
-/** x in "1 in x" for a small probability, rounded so that the probability is not understated. */
-const oneIn = (delta) =>
-  formatNumber(Math.floor(1 / delta), { maximumSignificantDigits: 3, roundingMode: "floor" });
 
 function checked(params) {
   const counts = { n: formatNumber(params.n_max), minimum: formatNumber(params.minimum) };
