@@ -179,6 +179,32 @@ def test_weak_protection_is_judged_as_participants_will_read_it(
         expect(theirs.get_by_text(sentence)).to_be_visible()
 
 
+PEOPLE = "First name;Private;Work\n" + "".join(
+    f"Person {number};p{number}@home.example;p{number}@work.example\n" for number in range(1, 9)
+)
+
+
+def test_people_come_from_a_spreadsheet(owner, owner_page) -> None:
+    page = owner_page()
+    page.get_by_role("button", name="New survey").click()
+    file = {"name": "people.csv", "mimeType": "text/csv", "buffer": PEOPLE.encode()}
+    page.get_by_label("Table of people").set_input_files(file)
+    expect(page.get_by_text("Choose the column that tells people apart")).to_be_visible()
+    page.get_by_label("Column that tells people apart").select_option("Work")
+    expect(page.get_by_text("8 people in people.csv.")).to_be_visible()
+    expect(page.get_by_text("They begin with: p1@work.example, p2@work.example")).to_be_visible()
+    expect(page.get_by_label("Number of people invited")).to_be_hidden()
+    fill(page, {"Question": "Why?", "Possible answers": "a\nb", "Short name": "sheet"})
+    fill(page, {"Epsilon: how": "40", "Minimum number of responses": "4"})
+    page.get_by_role("banner").get_by_label("Language").select_option("de")
+    expect(page.get_by_text("8 Personen in people.csv.")).to_be_visible()  # it is still there
+    page.get_by_role("button", name="Umfrage und Einladungen anlegen").click()
+    waits(page, "Die Umfrage ist bereit.")
+    table = owner.surveys.file("sheet", "invitations.csv").decode()
+    first = next(csv.DictReader(io.StringIO(table)))
+    assert (first["person"], first["First name"]) == ("p1@work.example", "Person 1")
+
+
 def test_a_survey_that_the_planner_advises_against_is_created_anyway(owner, owner_page) -> None:
     page = owner_page()
     page.get_by_role("button", name="New survey").click()

@@ -139,7 +139,7 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
 
 
 # The owner's own templates of mails are for the command line and Python.
-NOT_ON_THE_DASHBOARD = {"mail", "mail_journal", "mail_texts", "people", "label"}
+NOT_ON_THE_DASHBOARD = {"mail", "mail_journal", "mail_texts", "label"}
 
 # What the dashboard's program refuses comes from these files.
 REFUSING = [

@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.dashboard.error_payload import error_payload
+from faircount.dashboard.sheets import describe_sheet
 from faircount.dashboard.surveys import Surveys
 from faircount.server.common.http import without_redirects
 from faircount.server.coordinator.participant_page import HEADERS
@@ -66,6 +67,7 @@ def _calls(surveys: Surveys) -> dict[tuple[str, str], Call]:
     survey = "/api/surveys/{name}"
     return {
         ("/api/advice", "POST"): lambda _, form: surveys.advice(form),
+        ("/api/people", "POST"): lambda _, values: describe_sheet(values),
         ("/api/surveys", "GET"): lambda *_: {"surveys": surveys.all()},
         ("/api/surveys", "POST"): lambda _, form: surveys.create(form),
         (survey, "GET"): lambda path, _: surveys.one(path["name"]),

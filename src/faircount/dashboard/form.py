@@ -6,9 +6,10 @@ from typing import Any
 
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.dashboard.error_payload import error_payload
+from faircount.dashboard.sheets import people_of_sheet
 from faircount.owner.advice import SurveyRequirements, advise, parse_minimum
 from faircount.owner.invitation_texts import ENGLISH, printed_words
-from faircount.owner.invitations import numbered_people
+from faircount.owner.people import People
 from faircount.owner.survey import GRACE, SurveyDescription
 
 Form = dict[str, Any]
@@ -37,9 +38,12 @@ def wishes_of(form: Form) -> SurveyRequirements:
     return SurveyRequirements(items, users, epsilon, _delta(form), minimum=minimum)
 
 
-def people_of(form: Form) -> list[str]:
-    """Who is invited: the people named in the form, or as many numbered ones as it says."""
-    return _lines(form, "people") or numbered_people(_users(form), language_of(form))
+def people_of(form: Form) -> People | None:
+    """Who is invited: those in a table, or named in the form; None are as many as it says."""
+    if form.get("sheet") is not None:
+        return people_of_sheet(form)
+    names = _lines(form, "people")
+    return People.named(names) if names else None
 
 
 def language_of(form: Form) -> str:

@@ -21,8 +21,9 @@ from faircount.dashboard.progress import phase_index, phases_of, predict_too_few
 from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import invitations_csv, qr_rows
+from faircount.owner.people import People
 from faircount.owner.remote import BothServers
-from faircount.owner.repeat import check_budget
+from faircount.owner.repeat import check_budget, people_of
 from faircount.owner.survey import Survey, create
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.wire.messages import Aborted
@@ -136,6 +137,9 @@ class Surveys:
 
     def create(self, form: forms.Form) -> dict[str, Any]:
         """Create a survey with its invitations; opening it is a separate request."""
+        people = self._people(form)
+        if people is not None:
+            form = {**form, "users": len(people), "people": ""}
         wishes = forms.wishes_of(form)
         name = forms.check_name(str(form.get("name", "")))
         s1, s2 = read_servers(self.servers)
@@ -149,9 +153,14 @@ class Surveys:
         # Participants open the page at the coordinator, so its address goes into the links.
         owner = OwnerFile(s1, s2, s1.address, budget, forms.language_of(form))
         anyway = forms.is_wanted_anyway(form)
-        survey, *_ = create(self.folder / name, wishes, facts, owner, anyway=anyway)
-        survey.invite(forms.people_of(form))
+        survey, *_ = create(self.folder / name, wishes, facts, owner, people=people, anyway=anyway)
+        survey.invite()
         return self.one(name)
+
+    def _people(self, form: forms.Form) -> People | None:
+        """Whom a form invites: the people of another survey, or those that it names."""
+        other = str(form.get("people_from", ""))
+        return people_of(self.survey(other)) if other else forms.people_of(form)
 
     def request(self, name: str, what: str, values: dict[str, Any]) -> dict[str, Any]:
         """Invite, open, close, extend or abort; returns the survey afterwards."""

@@ -191,5 +191,5 @@ def _openpyxl() -> Any:
         import openpyxl
     except ImportError:
         message = "a spreadsheet needs openpyxl: pip install 'faircount[xlsx]', or save it as CSV"
-        raise FaircountError(message).with_code("not_installed") from None
+        raise FaircountError(message).with_code("no_xlsx") from None
     return openpyxl

@@ -8,6 +8,7 @@ import {
   currentLanguage, formatNumber, formatPercent, formatSmall, languages, translate,
 } from "./language.js";
 import { button, buttons, formatValues, payloadOf, problemMessage, sentence } from "./parts.js";
+import { peopleSource } from "./people_source.js";
 import { participantsRead } from "./promise_view.js";
 
 const MILLISECONDS_OF_REST = 400;
@@ -39,6 +40,7 @@ const GROUPS = {
   groupName: { name: { required: true, pattern: "[\\p{L}\\p{N}_\\-]{1,60}" } },
 };
 const BUDGET_FIELDS = ["budget_epsilon", "budget_delta"]; // shown once the group has a name
+const PEOPLE_FIELDS = ["users", "people"]; // hidden once there is a table of people
 const HINTS = ["items", "minimum", "people", "epsilon", "delta", "population", "name"];
 
 /** `typed` has the values typed before, if the same form is shown in another language. */
@@ -49,6 +51,13 @@ export function showCreation(typed, actions) {
   const problem = element("div", { role: "alert" });
   const anyway = anywayField(typed.anyway);
   const groups = Object.entries(GROUPS).map(([title, fields]) => fieldGroup(title, fields, typed));
+  let chosen = typed.chosen ?? null;
+  const source = peopleSource(chosen, actions.describePeople, (now) => {
+    chosen = now;
+    onInput();
+  });
+  const place = groups[Object.keys(GROUPS).indexOf("groupPeople")];
+  place.querySelector("legend").after(source.box);
   const form = element(
     "form",
     { class: "beside", input: onInput, submit: onSubmit },
@@ -71,9 +80,10 @@ export function showCreation(typed, actions) {
       ),
     ),
   );
-  const valuesOf = () => Object.fromEntries(new FormData(form));
+  const valuesOf = () => ({ ...Object.fromEntries(new FormData(form)), ...source.values() });
   const askPlanner = debounce(
-    () => actions.advise(valuesOf()),
+    // The planner needs the number of people only.
+    () => actions.advise({ ...valuesOf(), sheet: undefined }),
     (advice) => {
       headline.replaceChildren(...headlines(advice));
       // Offered only where the planner advises against the survey.
@@ -84,9 +94,10 @@ export function showCreation(typed, actions) {
 
   function storeValues() {
     const values = valuesOf();
-    actions.keep(values);
+    actions.keep({ ...values, chosen });
     const hasGroup = values.population.trim() !== "";
     form.querySelectorAll("[data-budget]").forEach((field) => (field.hidden = !hasGroup));
+    form.querySelectorAll("[data-people]").forEach((field) => (field.hidden = source.isUsed()));
   }
 
   function onInput() {
@@ -134,7 +145,11 @@ function field(name, { value: _, ...settings }, value) {
   input.value = value;
   return element(
     "div",
-    { class: "field", "data-budget": BUDGET_FIELDS.includes(name) },
+    {
+      class: "field",
+      "data-budget": BUDGET_FIELDS.includes(name),
+      "data-people": PEOPLE_FIELDS.includes(name),
+    },
     element("label", { for: name }, translate(`field_${name}`)),
     input,
     hint,

@@ -87,6 +87,7 @@ function create() {
   const actions = {
     keep: (values) => (typed = values),
     advise: (values) => call("POST", "advice", values),
+    describePeople: (values) => call("POST", "people", values),
     create: async (values) => {
       const { name } = await call("POST", "surveys", values);
       go({ view: "survey", name });

@@ -40,6 +40,32 @@ const en = {
     "The list has {invited} people, but {minimum} must answer. Invite more people, or plan a " +
     "survey for fewer.",
   problem_person_twice: "The list names somebody twice. Write one line per person.",
+  problem_sheet_format: "{file} cannot be read. Save it as .xlsx or as CSV.",
+  problem_sheet_no_columns: "{file} has no columns. Choose a table as .csv or .xlsx.",
+  problem_sheet_csv: "{file} cannot be read as CSV. Is a quotation mark not closed?",
+  problem_sheet_encoding: "{file} is not text. Save the sheet as CSV UTF-8, or choose the .xlsx file.",
+  problem_sheet_unreadable: "{file} cannot be read as a spreadsheet. Save it again, or as CSV.",
+  problem_sheet_too_large: "{file} is too large. Choose a table with one row per person.",
+  problem_sheet_empty: "{file} is empty. Its first line must name the columns.",
+  problem_sheet_no_people: "{file} has names of columns, and no people below them.",
+  problem_sheet_no_header:
+    "The first line of {file} has an e-mail address. Put a line above it that names the columns.",
+  problem_sheet_no_title: "Column {column} of {file} has no name. Name it in the first line.",
+  problem_sheet_title_twice: "{file} has several columns named {title}. Rename all but one.",
+  problem_sheet_cells:
+    "Line {line} of {file} has more cells than the first line, which has {columns}. Put a cell " +
+    "that contains the delimiter into quotation marks.",
+  problem_sheet_no_column: "The table has no column {column}. Choose another one.",
+  problem_sheet_which_column:
+    "Choose the column that tells people apart. These are possible: {columns}.",
+  problem_sheet_address_missing:
+    "Some people have nothing in the column {title} (lines {lines}). Fill it in, or remove them.",
+  problem_sheet_address_broken:
+    "The column {title} has something that is no e-mail address (lines {lines}). Correct it.",
+  problem_sheet_person_twice:
+    "Somebody is in the table twice (lines {first} and {second}). Write one line per person.",
+  problem_no_xlsx:
+    "Spreadsheets need another package. Install it (pip install 'faircount[xlsx]'), or use CSV.",
   problem_survey_exists: "You already have a survey with this name. Choose another name.",
   problem_not_worthwhile:
     "This survey would tell you nothing: the error is larger than the average share of an " +
@@ -144,6 +170,20 @@ const en = {
   field_people: "Names or addresses (optional)",
   hint_people:
     "One per line, instead of the number. They stay on this computer; no server gets them.",
+  sheetLabel: "Table of people (optional)",
+  sheetHint:
+    "A spreadsheet as CSV or XLSX; its first line names the columns. It stays on this computer; no " +
+    "server gets it. All its columns come back beside the invitations.",
+  sheetFound: "{count} people in {file}.",
+  sheetFrom: "The same {count} people as in {survey}.",
+  sheetColumn: "Column that tells people apart, such as their e-mail address",
+  sheetChoose: "Choose a column",
+  sheetFirst: "They begin with: {first}",
+  sheetEncoding:
+    "The file is not UTF-8 and was read as Excel writes it. Check that names look right, or save " +
+    "it as CSV UTF-8.",
+  sheetRemove: "Remove the table",
+  sheetOthers: "Invite other people",
   field_hours: "Hours open for answers",
   field_invitation_language: "Language of the printed invitations",
   field_epsilon: "Epsilon: how much the result may reveal about one answer",
@@ -454,6 +494,43 @@ const de = {
     "Die Liste hat {invited} Personen, aber {minimum} müssen antworten. Laden Sie mehr Personen " +
     "ein oder planen Sie eine Umfrage für weniger.",
   problem_person_twice: "Die Liste nennt jemanden zweimal. Schreiben Sie eine Zeile pro Person.",
+  problem_sheet_format: "{file} ist nicht lesbar. Speichern Sie die Tabelle als .xlsx oder CSV.",
+  problem_sheet_no_columns: "{file} hat keine Spalten. Wählen Sie eine Tabelle (.csv oder .xlsx).",
+  problem_sheet_csv:
+    "{file} ist nicht als CSV lesbar. Fehlt ein Anführungszeichen am Ende einer Zelle?",
+  problem_sheet_encoding:
+    "{file} ist kein Text. Speichern Sie die Tabelle als CSV UTF-8, oder wählen Sie die " +
+    ".xlsx-Datei.",
+  problem_sheet_unreadable:
+    "{file} ist nicht als Tabelle lesbar. Speichern Sie sie noch einmal, oder als CSV.",
+  problem_sheet_too_large: "{file} ist zu groß. Wählen Sie eine Tabelle mit einer Zeile pro Person.",
+  problem_sheet_empty: "{file} ist leer. Die erste Zeile muss die Spalten benennen.",
+  problem_sheet_no_people: "{file} benennt Spalten, hat aber keine Personen darunter.",
+  problem_sheet_no_header:
+    "In der ersten Zeile von {file} steht eine E-Mail-Adresse. Setzen Sie eine Zeile darüber, die " +
+    "die Spalten benennt.",
+  problem_sheet_no_title:
+    "Spalte {column} von {file} hat keinen Namen. Benennen Sie sie in der ersten Zeile.",
+  problem_sheet_title_twice:
+    "{file} hat mehrere Spalten mit dem Namen {title}. Benennen Sie alle bis auf eine um.",
+  problem_sheet_cells:
+    "Zeile {line} von {file} hat mehr Zellen als die erste, die {columns} hat. Setzen Sie eine " +
+    "Zelle, die das Trennzeichen enthält, in Anführungszeichen.",
+  problem_sheet_no_column: "Die Tabelle hat keine Spalte {column}. Wählen Sie eine andere.",
+  problem_sheet_which_column:
+    "Wählen Sie die Spalte, die Personen unterscheidet. Möglich sind: {columns}.",
+  problem_sheet_address_missing:
+    "Bei manchen Personen ist die Spalte {title} leer (Zeilen {lines}). Füllen Sie sie aus, oder " +
+    "entfernen Sie diese Personen.",
+  problem_sheet_address_broken:
+    "In der Spalte {title} steht etwas, das keine E-Mail-Adresse ist (Zeilen {lines}). " +
+    "Berichtigen Sie es.",
+  problem_sheet_person_twice:
+    "Jemand steht zweimal in der Tabelle (Zeilen {first} und {second}). Schreiben Sie eine Zeile " +
+    "pro Person.",
+  problem_no_xlsx:
+    "Für XLSX fehlt ein Paket. Installieren Sie es (pip install 'faircount[xlsx]'), oder " +
+    "verwenden Sie CSV.",
   problem_survey_exists: "Sie haben schon eine Umfrage mit diesem Namen. Wählen Sie einen anderen.",
   problem_not_worthwhile:
     "Diese Umfrage würde nichts aussagen: Der Fehler ist größer als der durchschnittliche Anteil " +
@@ -574,6 +651,20 @@ const de = {
   hint_people:
     "Eine Person pro Zeile, statt der Zahl. Sie bleiben auf diesem Rechner; kein Server bekommt " +
     "sie.",
+  sheetLabel: "Tabelle der Personen (optional)",
+  sheetHint:
+    "Eine Tabelle als CSV oder XLSX; ihre erste Zeile benennt die Spalten. Sie bleibt auf diesem " +
+    "Rechner, kein Server bekommt sie. Alle Spalten stehen später neben den Einladungen.",
+  sheetFound: "{count} Personen in {file}.",
+  sheetFrom: "Dieselben {count} Personen wie in {survey}.",
+  sheetColumn: "Spalte, die Personen unterscheidet, etwa ihre E-Mail-Adresse",
+  sheetChoose: "Spalte auswählen",
+  sheetFirst: "Die ersten: {first}",
+  sheetEncoding:
+    "Die Datei ist nicht UTF-8 und wurde so gelesen, wie Excel sie schreibt. Prüfen Sie, ob die " +
+    "Namen stimmen, oder speichern Sie sie als CSV UTF-8.",
+  sheetRemove: "Tabelle entfernen",
+  sheetOthers: "Andere Personen einladen",
   field_hours: "Stunden, in denen geantwortet werden kann",
   field_invitation_language: "Sprache der gedruckten Einladungen",
   field_epsilon: "Epsilon: wie viel das Ergebnis über eine Antwort verraten darf",
