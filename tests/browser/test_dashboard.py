@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from faircount.core.errors import FaircountError, UnreachableError
 from faircount.dashboard.surveys import Surveys
@@ -27,10 +27,10 @@ def fill(page: Page, values: dict[str, str]) -> None:
         page.get_by_label(label).fill(text)
 
 
-def saved(page: Page, name: str) -> bytes:
+def saved(place: Page | Locator, name: str, page: Page | None = None) -> bytes:
     """The file that a button lets the browser save."""
-    with page.expect_download() as saving:
-        page.get_by_role("button", name=name, exact=True).click()
+    with (page or place).expect_download() as saving:
+        place.get_by_role("button", name=name, exact=True).click()
     return saving.value.path().read_bytes()
 
 
@@ -102,9 +102,11 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     expect(page.get_by_role("row", name=re.compile("^Planned"))).to_contain_text("401e-6")
     expect(page.get_by_role("row", name=re.compile("^Achieved"))).to_contain_text("40")
     expect(page.get_by_text("Spent: epsilon 40 of 100")).to_be_visible()
+    # Before the label's buttons of the same name.
+    results = page.locator("section", has_text="Downloads")
     begins = {"CSV": b"item,estimate", "JSON": b"{", "PNG": b"\x89PNG", "SVG": b"<?xml"}
     assert {
-        kind: saved(page, kind).startswith(each) for kind, each in begins.items()
+        kind: saved(results, kind, page).startswith(each) for kind, each in begins.items()
     } == dict.fromkeys(begins, True)
     page.get_by_role("button", name="Your surveys").click()
     expect(page.get_by_role("listitem").filter(has_text="drinks")).to_contain_text(
@@ -203,6 +205,71 @@ def test_people_come_from_a_spreadsheet(owner, owner_page) -> None:
     table = owner.surveys.file("sheet", "invitations.csv").decode()
     first = next(csv.DictReader(io.StringIO(table)))
     assert (first["person"], first["First name"]) == ("p1@work.example", "Person 1")
+
+
+def test_a_lost_invitation_is_replaced_and_a_used_one_is_not(trial, owner, owner_page) -> None:
+    links = owner.creates("lost", people="\n".join(f"person {letter}" for letter in "abcdefgh"))
+    page = owner_page()
+    page.get_by_role("button", name="lost").click()
+    page.get_by_text("Show one invitation").click()
+    page.get_by_label("Person").select_option("person b")
+    expect(page.get_by_text(links[1])).to_be_visible()
+    page.get_by_role("button", name="Replace a lost invitation").click()
+    page.get_by_role("button", name="Yes, replace it").click()
+    expect(page.get_by_text("This is the new invitation")).to_be_visible()
+    expect(page.get_by_text(links[1])).to_have_count(0)
+    new = owner.surveys.invitation("lost", "1")["link"]
+    expect(page.get_by_text(new)).to_be_visible()
+    trial.answers([new], "By bus")
+    page.get_by_role("button", name="Replace a lost invitation").click()
+    page.get_by_role("button", name="Yes, replace it").click()
+    expect(page.get_by_text("this invitation was used")).to_be_visible()
+
+
+def test_a_survey_is_repeated_copied_and_deleted(owner, owner_page) -> None:
+    terms = {"population": "members", "budget_epsilon": "90", "budget_delta": "1e-3"}
+    names = "\n".join(f"person {letter}" for letter in "abcdefgh")
+    owner.trial.answers(owner.creates("yearly", people=names, **terms)[:4], "By bus")
+    owner.ends("yearly")
+    page = owner_page()
+    page.get_by_role("button", name="yearly").click()
+    page.get_by_role("heading", name="Result").wait_for()
+    page.get_by_role("button", name="Ask the same people again").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("yearly-2")
+    page.get_by_role("button", name="Create the invitations").click()
+    waits(page, "The survey is ready.")
+    assert owner.surveys.people("yearly-2") == names.split("\n")
+    page.get_by_role("button", name="Copy as a new survey").click()
+    expect(page.get_by_label("Question")).to_have_value("How do you come to work?")
+    expect(page.get_by_label("Short name")).to_have_value("yearly-3")
+    expect(page.get_by_text("The same 8 people as in yearly-2.")).to_be_visible()
+    page.get_by_label("Question").fill("How do you go home?")
+    page.get_by_role("button", name="Create survey and invitations").click()
+    waits(page, "The survey is ready.")
+    assert owner.surveys.people("yearly-3") == names.split("\n")
+    page.get_by_role("button", name="Your surveys").click()
+    page.get_by_role("button", name="yearly", exact=True).click()
+    page.get_by_role("button", name="Delete from both servers").click()
+    page.get_by_role("button", name="Yes, delete it").click()
+    expect(page.get_by_text("was deleted from both servers")).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("^By bus"))).to_contain_text("100")
+    page.reload()
+    card = page.get_by_role("listitem").filter(
+        has=page.get_by_role("button", name="yearly", exact=True)
+    )
+    expect(card).to_contain_text("Deleted from both servers4 of 8 answered")
+    page.get_by_role("button", name="yearly", exact=True).click()
+    expect(page.get_by_role("heading", name="Result")).to_be_visible()
+    assert saved(page, "XLSX").startswith(b"PK")
+
+
+def test_the_privacy_label_is_a_page_and_a_document(owner, owner_page) -> None:
+    owner.creates("labelled")
+    page = owner_page()
+    page.get_by_role("button", name="labelled").click()
+    assert b"How well is my answer protected?" in saved(page, "HTML")
+    assert b'"kind": "faircount privacy label"' in saved(page, "JSON")
+    assert b'kind: "faircount privacy label"' in saved(page, "YAML")
 
 
 def test_a_survey_that_the_planner_advises_against_is_created_anyway(owner, owner_page) -> None:

@@ -29,6 +29,9 @@ GUARANTEE_SENTENCES = {
 ENDING_SENTENCES = {"ending_unknown", *(f"ending_{code.name.lower()}" for code in EndCode)}
 
 
+CONFIRMED = ("close", "abort", "mailInvite", "mailRemind")
+
+
 def run_module(script: str) -> Any:
     """What a JavaScript module prints, as JSON."""
     command = ["node", "--input-type=module", "-e", script]
@@ -119,7 +122,7 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
     } == codes()
     made = {f"state_{each}" for each in Phase} | {f"charge_{each}" for each in Status}
     made |= {f"reason_{each.name.lower()}" for each in Reason} | {
-        f"{each}{end}" for each in ("close", "abort") for end in ("Sure", "Yes")
+        f"{each}{end}" for each in CONFIRMED for end in ("Sure", "Yes")
     }
     made |= {f"waits_{each}" for each in ("nobody", "owner", "coordinator", "aggregator")} | {
         "aggregator_published",
@@ -139,7 +142,7 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
 
 
 # The owner's own templates of mails are for the command line and Python.
-NOT_ON_THE_DASHBOARD = {"mail", "mail_journal", "mail_texts", "label"}
+NOT_ON_THE_DASHBOARD = {"mail_texts"}
 
 # What the dashboard's program refuses comes from these files.
 REFUSING = [

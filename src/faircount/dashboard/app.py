@@ -71,6 +71,7 @@ def _calls(surveys: Surveys) -> dict[tuple[str, str], Call]:
         ("/api/surveys", "GET"): lambda *_: {"surveys": surveys.all()},
         ("/api/surveys", "POST"): lambda _, form: surveys.create(form),
         (survey, "GET"): lambda path, _: surveys.one(path["name"]),
+        (f"{survey}/form", "GET"): lambda path, _: surveys.form(path["name"]),
         (f"{survey}/result", "GET"): lambda path, _: surveys.result(path["name"]),
         (f"{survey}/aggregator", "GET"): lambda path, _: surveys.aggregator_status(path["name"]),
         (f"{survey}/people", "GET"): lambda path, _: {"people": surveys.people(path["name"])},
@@ -80,6 +81,11 @@ def _calls(surveys: Surveys) -> dict[tuple[str, str], Call]:
         (f"{survey}/files/{{kind}}", "GET"): lambda path, _: surveys.file(
             path["name"], path["kind"]
         ),
+        (f"{survey}/people/{{at}}/reissue", "POST"): lambda path, _: surveys.reissue(
+            path["name"], path["at"]
+        ),
+        (f"{survey}/mail", "GET"): lambda path, _: surveys.mail_status(path["name"]),
+        (f"{survey}/mail", "POST"): lambda path, values: surveys.mail(path["name"], values),
         # `Surveys.request` refuses whatever is not the name of a request.
         (f"{survey}/{{what}}", "POST"): lambda path, values: surveys.request(
             path["name"], path["what"], values

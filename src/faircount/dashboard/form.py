@@ -8,9 +8,11 @@ from faircount.core.errors import FaircountError, ParameterError
 from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.sheets import people_of_sheet
 from faircount.owner.advice import SurveyRequirements, advise, parse_minimum
+from faircount.owner.folder import OwnerFile
 from faircount.owner.invitation_texts import ENGLISH, printed_words
 from faircount.owner.people import People
 from faircount.owner.survey import GRACE, SurveyDescription
+from faircount.protocol import SurveyParameters
 
 Form = dict[str, Any]
 LONGEST_NAME = 60
@@ -67,6 +69,28 @@ def facts_of(form: Form) -> SurveyDescription:
     texts = {name: _text(form, name) for name in TEXTS}
     seconds = _integer(form, "hours") * 3600
     return SurveyDescription(seconds=seconds, grace=GRACE, **texts)
+
+
+def form_of(params: SurveyParameters, owner: OwnerFile) -> Form:
+    """The form from which a survey like this one is created."""
+    is_unnamed = params.population == f"survey {params.survey.hex()}"
+    epsilon, delta = owner.budget
+    return {
+        "question": params.question,
+        "items": "\n".join(map(str, params.mechanism.domain.labels)),
+        "owner": params.owner,
+        "purpose": params.purpose,
+        "contact": params.contact,
+        "users": str(params.n_max),
+        "minimum": str(params.minimum),
+        "hours": str(max(1, params.phases[0] // 3600)),
+        "invitation_language": owner.language,
+        "epsilon": f"{params.epsilon:g}",
+        "delta": f"{params.delta:g}",
+        "population": "" if is_unnamed else params.population,
+        "budget_epsilon": f"{epsilon:g}",
+        "budget_delta": f"{delta:g}",
+    }
 
 
 def budget_of(form: Form, wishes: SurveyRequirements) -> tuple[float, float]:

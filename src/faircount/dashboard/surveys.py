@@ -17,18 +17,23 @@ from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
 from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.last_status import last_status, remember_status
+from faircount.dashboard.mailings import MailJobs, preview_mail, sent_mails
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
 from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import invitations_csv, qr_rows
-from faircount.owner.people import People
+from faircount.owner.label import PrivacyLabel
+from faircount.owner.mail import Mailing, MailSettings
+from faircount.owner.people import People, is_email
 from faircount.owner.remote import BothServers
-from faircount.owner.repeat import check_budget, people_of
+from faircount.owner.repeat import check_budget, next_folder, people_of
 from faircount.owner.survey import Survey, create
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("open", "close", "extend", "abort")
+ALL_REQUESTS = ("invite", *REQUESTS, "repeat", "delete")
+LABELS = ("label.html", "label.json", "label.yaml")
 UNKNOWN = "unknown"
 """The cause that a server names if it does not know a survey."""
 NO_INVITATIONS = "make the invitations first"
@@ -45,6 +50,8 @@ class Surveys:
 
     folder: Path
     servers: Path
+    mail_settings: MailSettings = field(default_factory=MailSettings)
+    _mail_jobs: MailJobs = field(default_factory=MailJobs, compare=False, repr=False)
     _cache: dict[tuple[str, int], Survey] = field(default_factory=dict, compare=False, repr=False)
 
     def names(self) -> list[str]:
@@ -162,18 +169,38 @@ class Surveys:
         other = str(form.get("people_from", ""))
         return people_of(self.survey(other)) if other else forms.people_of(form)
 
+    def form(self, name: str) -> dict[str, Any]:
+        """The form of a new survey that is like this one, among the same people."""
+        survey = self.survey(name)
+        form = forms.form_of(survey.params, survey.owner)
+        form["name"] = next_folder(survey.folder.path).name
+        people = survey.folder.people()
+        # People who were only numbered have no table to take over.
+        if people is not None:
+            about = {"count": len(people), "columns": [], "problem": None}
+            form["chosen"] = {"people_from": name, "about": about}
+        return form
+
     def request(self, name: str, what: str, values: dict[str, Any]) -> dict[str, Any]:
-        """Invite, open, close, extend or abort; returns the survey afterwards."""
+        """Invite, open, close, extend, abort, repeat or delete; returns the survey afterwards."""
         survey = self.survey(name)
         if what == "invite":
             # Repeating it is safe: existing invitations are only sent to the servers again.
+            if not survey.folder.invitations_file.exists():
+                _check_budget_of(survey)
             survey.invite()
+        elif what == "repeat":
+            name = survey.repeat().folder.path.name
+        elif what == "delete":
+            # Read first: the folder keeps how the survey ended when the servers have forgotten it.
+            survey.latest_ending()
+            survey.delete()
         elif what in REQUESTS:
             # The coordinator opens only if it knows everybody whom this folder invites.
             sent = {"people": len(survey.invitees())} if what == "open" else values
             survey.servers.request(survey.params, what, **sent)
         else:
-            message = f"the requests for a survey are invite, {', '.join(REQUESTS)}"
+            message = f"the requests for a survey are {', '.join(ALL_REQUESTS)}"
             raise ParameterError(message).with_code("bad_call")
         return self.one(name)
 
@@ -197,6 +224,49 @@ class Surveys:
             "code": chosen.code.grouped_text,
             "qr": qr_rows(link),
         }
+
+    def reissue(self, name: str, position: str) -> dict[str, Any]:
+        """Replace the invitation of somebody who has lost it; the new one."""
+        survey = self.survey(name)
+        survey.reissue(self.invitation(name, position)["person"])
+        return self.invitation(name, position)
+
+    def mail_status(self, name: str) -> dict[str, Any]:
+        """Who sends mails through which server, and how far it is; never the password."""
+        survey = self.survey(name)
+        server = self.mail_settings.server
+        sent: dict[str, int] = {}
+        # While a mailing goes on, its own report tells more.
+        if not self._mail_jobs.is_running(name):
+            sent = sent_mails(survey)
+        return {
+            "sender": self.mail_settings.sender,
+            "host": "" if server is None else server.host,
+            "has_addresses": all(is_email(invitee.person) for invitee in survey.invitees()),
+            "sent": sent,
+            "job": self._mail_jobs.describe(name),
+        }
+
+    def mail(self, name: str, values: dict[str, Any]) -> dict[str, Any]:
+        """Show a mail, send mails in the background, or stop that; the status after it."""
+        action = values.get("action")
+        if action == "stop":
+            self._mail_jobs.stop(name)
+            return self.mail_status(name)
+        sender = str(values.get("sender", "")) or self.mail_settings.sender
+        mailing = Mailing(self.survey(name), sender, remind=values.get("remind") is True)
+        if action == "preview":
+            return preview_mail(mailing)
+        if action != "send":
+            message = "mails are shown, sent or stopped"
+            raise ParameterError(message).with_code("bad_call")
+        server = self.mail_settings.server
+        if server is None:
+            message = "name your mail server in FAIRCOUNT_SMTP_HOST, and start the dashboard again"
+            raise RefusedError(message).with_code("mail_no_server")
+        options = {name: values.get(name) is True for name in ("retry_unsure", "again")}
+        self._mail_jobs.start(name, mailing, server, rate=self.mail_settings.rate, **options)
+        return self.mail_status(name)
 
     def result(self, name: str) -> dict[str, Any]:
         """The result with its guarantee, or how the survey ended without one."""
@@ -245,12 +315,26 @@ class Surveys:
             return read_file(stored[kind], NO_INVITATIONS)
         if kind == "reminders.csv":
             return invitations_csv(survey.pending_invitees(), survey.owner.public_address)
+        if kind in LABELS:
+            return _label_file(survey.label(), kind)
         if kind not in (f"result.{suffix}" for suffix in KINDS):
             names = ", ".join(KINDS)
             message = f"a result can be saved as {names}"
             raise ParameterError(message).with_code("unknown_file", names=names)
         # `result` verifies the aggregator's signature before anything is exported.
         return export_result(survey.result(), kind.removeprefix("result."))
+
+
+def _label_file(label: PrivacyLabel, kind: str) -> bytes:
+    if kind == "label.html":
+        return label.to_html()
+    return label.to_json() if kind == "label.json" else label.to_yaml()
+
+
+def _check_budget_of(survey: Survey) -> None:
+    """Refuse to invite people to a survey that their budget does not allow."""
+    params = survey.params
+    check_budget(survey.servers, params.population, params.epsilon, params.delta)
 
 
 def _existing_budget(servers: BothServers, population: str) -> tuple[float, float] | None:

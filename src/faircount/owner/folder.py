@@ -157,6 +157,11 @@ class SurveyFolder:
         return self.path / "reminders.csv"
 
     @property
+    def mail_journal(self) -> Path:
+        """Which mails were sent to whom."""
+        return self.path / "mail.journal"
+
+    @property
     def status_file(self) -> Path:
         """What the coordinator last said about the survey, and when."""
         return self.path / "status.json"

@@ -9,7 +9,7 @@ import { isEnglish } from "./endings.js";
 import { formatNumber, formatPercent, formatSmall, translate } from "./language.js";
 import { buttons, formatValues, row, section, sentence, table } from "./parts.js";
 
-const FILE_TYPES = ["csv", "json", "png", "svg"];
+const FILE_TYPES = ["png", "svg", "xlsx", "html", "csv", "json"];
 
 export function resultSection(result, actions) {
   if (result.ended !== undefined) return endedSection(result);

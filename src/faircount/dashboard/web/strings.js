@@ -66,6 +66,26 @@ const en = {
     "Somebody is in the table twice (lines {first} and {second}). Write one line per person.",
   problem_no_xlsx:
     "Spreadsheets need another package. Install it (pip install 'faircount[xlsx]'), or use CSV.",
+  problem_mail_security: "The security of the mail server is one of: {names}.",
+  problem_mail_account: "Give both a user and a password for the mail server, or neither.",
+  problem_mail_plain_password:
+    "The password would travel to {host} unencrypted. Choose starttls or tls.",
+  problem_mail_login: "{host} refuses the user or the password for sending mail.",
+  about_mail_away: "No mail can be sent through {host} right now:",
+  problem_mail_sender: "Mails need a sender such as name@example.org.",
+  problem_mail_over: "This survey is closed: nobody can answer any more.",
+  problem_mail_not_open: "This survey is not open yet, so the links would not work. Open it first.",
+  problem_no_addresses:
+    "Some people have no e-mail address. Create the survey with a table of people.",
+  problem_reminded_lately: "The last reminder is less than a day old.",
+  problem_mail_rate: "FAIRCOUNT_MAIL_RATE is a number of mails per minute above 0.",
+  about_mail_stopped: "Sending stopped after {sent} mails. Send again to continue. The reason:",
+  problem_mail_running: "Mails of this survey are being sent. Wait until they are, or stop it.",
+  problem_mail_no_server:
+    "No mail server is configured. Name it in FAIRCOUNT_SMTP_HOST, and start the dashboard again.",
+  problem_label_refused:
+    "A promise of this survey does not hold when it is computed again, so it gets no label. Ask " +
+    "both operators.",
   problem_survey_exists: "You already have a survey with this name. Choose another name.",
   problem_not_worthwhile:
     "This survey would tell you nothing: the error is larger than the average share of an " +
@@ -244,6 +264,23 @@ const en = {
     "keeps trying.",
   coordinatorSilent:
     "The coordinator does not tell the status of this survey right now. This page keeps trying.",
+  surveyDeleted: "This survey was deleted from both servers. Its result is kept in this folder.",
+  labelTitle: "Privacy label",
+  labelText:
+    "A page for participants that says what this survey promises and what it does not, and the " +
+    "same for programs. All numbers are computed again when you download it.",
+  moreTitle: "More",
+  moreRepeat:
+    "You can ask the same people the same question again, from the same privacy budget, or begin a " +
+    "new survey as a copy of this one.",
+  moreCopy: "You can begin a new survey as a copy of this one.",
+  repeat: "Ask the same people again",
+  copy: "Copy as a new survey",
+  delete: "Delete from both servers",
+  deleteSure:
+    "Delete this survey from both servers? Participants can then no longer check whether they were " +
+    "counted. What was spent of the privacy budget stays spent, and this folder keeps the result.",
+  deleteYes: "Yes, delete it",
   open: "Open the survey",
   close: "Close now",
   closeSure: "Close this phase now? Nobody will be able to answer in it any more.",
@@ -454,6 +491,50 @@ const en = {
   invitationLink: "Scan it with a phone, or open this link:",
   invitationCode: "Or paste this code on the page:",
   invitationSecret: "It works once, and only for this person.",
+  reissue: "Replace a lost invitation",
+  reissueSure:
+    "Replace this invitation? The old one admits nobody from then on. If it was used already, it " +
+    "cannot be replaced.",
+  reissueYes: "Yes, replace it",
+  reissued: "This is the new invitation; the old one admits nobody any more.",
+
+  // mail
+  mailTitle: "Mail",
+  mailServer: "Mails go through {host}, at a slow pace. Nobody gets the same mail twice.",
+  mailNoServer:
+    "To send mails from here, name your mail server in FAIRCOUNT_SMTP_HOST and start the dashboard " +
+    "again. Until then you can look at the mails, and send them with another program.",
+  mailNoAddresses:
+    "These people have no e-mail addresses. Print the invitations, or create a survey with a table " +
+    "of people.",
+  mailNotYet: "Open the survey before you send mails: until then the links do not work.",
+  mailBefore: "Sent before: invitations: {invitation}, reminders: {reminder}.",
+  mailSender: "Sender",
+  mailPreview: "Look at the mails first",
+  mailInvite: "Send invitations",
+  mailInviteSure:
+    "Send invitations from {sender} through {host}? {count} people are invited; those who have " +
+    "theirs get no second one.",
+  mailInviteYes: "Yes, send invitations",
+  mailRemind: "Remind those who have not answered",
+  mailRemindSure:
+    "Send reminders from {sender} through {host}? {count} people have not answered yet.",
+  mailRemindYes: "Yes, remind them",
+  mailAgain: "Remind them again now",
+  mailWritten:
+    "{files} mails are in {folder}, and none was sent. Keep them secret: a link lets anybody answer.",
+  mailNobody: "Everybody has answered: there is no mail to write.",
+  mailFirst: "The first mail, to {to}",
+  mailRunning: "Sending: {sent} of {due}",
+  mailStop: "Stop sending",
+  mailDone: "Sent: {sent}",
+  mailEnded: "Sent before it stopped: {sent} of {due}. Send again to continue.",
+  mailRefused: "The mail server refused the address of: {people}",
+  mailPostponed: "Not sent for now; send again later: {people}",
+  mailUnsure:
+    "A program stopped while the mail server had these mails, so these people may have got " +
+    "theirs: {people}",
+  mailRetry: "Send to them again",
 };
 
 const de = {
@@ -531,6 +612,34 @@ const de = {
   problem_no_xlsx:
     "Für XLSX fehlt ein Paket. Installieren Sie es (pip install 'faircount[xlsx]'), oder " +
     "verwenden Sie CSV.",
+  problem_mail_security: "Die Sicherheit des Mailservers ist eine von: {names}.",
+  problem_mail_account:
+    "Geben Sie für den Mailserver Benutzer und Passwort an, oder keines von beiden.",
+  problem_mail_plain_password:
+    "Das Passwort würde unverschlüsselt an {host} gesendet. Wählen Sie starttls oder tls.",
+  problem_mail_login: "{host} lehnt den Benutzer oder das Passwort zum Senden ab.",
+  about_mail_away: "Über {host} kann gerade keine Mail gesendet werden. Genauer (englisch):",
+  problem_mail_sender: "Mails brauchen einen Absender wie name@example.org.",
+  problem_mail_over: "Diese Umfrage ist geschlossen: Niemand kann mehr antworten.",
+  problem_mail_not_open:
+    "Diese Umfrage ist noch nicht geöffnet, die Links würden nicht gelten. Öffnen Sie sie zuerst.",
+  problem_no_addresses:
+    "Manche Personen haben keine E-Mail-Adresse. Legen Sie die Umfrage mit einer Tabelle der " +
+    "Personen an.",
+  problem_reminded_lately: "Die letzte Erinnerung ist weniger als einen Tag her.",
+  problem_mail_rate: "FAIRCOUNT_MAIL_RATE ist eine Zahl von Mails pro Minute über 0.",
+  about_mail_stopped:
+    "Nach {sent} Mails hielt das Senden an. Senden Sie noch einmal, um fortzufahren. Der Grund " +
+    "(englisch):",
+  problem_mail_running:
+    "Mails dieser Umfrage werden gerade gesendet. Warten Sie, bis das fertig ist, oder halten Sie " +
+    "es an.",
+  problem_mail_no_server:
+    "Es ist kein Mailserver eingestellt. Nennen Sie ihn in FAIRCOUNT_SMTP_HOST, und starten Sie " +
+    "das Dashboard neu.",
+  problem_label_refused:
+    "Ein Versprechen dieser Umfrage stimmt nicht, wenn es neu berechnet wird, daher bekommt sie " +
+    "keinen Steckbrief. Fragen Sie beide Betreiber.",
   problem_survey_exists: "Sie haben schon eine Umfrage mit diesem Namen. Wählen Sie einen anderen.",
   problem_not_worthwhile:
     "Diese Umfrage würde nichts aussagen: Der Fehler ist größer als der durchschnittliche Anteil " +
@@ -726,6 +835,25 @@ const de = {
     "Seite versucht es weiter.",
   coordinatorSilent:
     "Der Koordinator nennt den Stand dieser Umfrage gerade nicht. Diese Seite versucht es weiter.",
+  surveyDeleted:
+    "Diese Umfrage wurde auf beiden Servern gelöscht. Ihr Ergebnis bleibt in diesem Ordner.",
+  labelTitle: "Datenschutz-Steckbrief",
+  labelText:
+    "Eine Seite für die Teilnehmenden, die sagt, was diese Umfrage verspricht und was nicht, und " +
+    "dasselbe für Programme. Alle Zahlen werden beim Herunterladen neu berechnet.",
+  moreTitle: "Weiteres",
+  moreRepeat:
+    "Sie können dieselben Personen dasselbe noch einmal fragen, aus demselben Privatheitsbudget, " +
+    "oder eine neue Umfrage als Kopie von dieser beginnen.",
+  moreCopy: "Sie können eine neue Umfrage als Kopie von dieser beginnen.",
+  repeat: "Dieselben Personen noch einmal fragen",
+  copy: "Als neue Umfrage kopieren",
+  delete: "Auf beiden Servern löschen",
+  deleteSure:
+    "Diese Umfrage auf beiden Servern löschen? Die Teilnehmenden können dann nicht mehr prüfen, ob " +
+    "sie gezählt wurden. Was vom Privatheitsbudget ausgegeben ist, bleibt ausgegeben, und dieser " +
+    "Ordner behält das Ergebnis.",
+  deleteYes: "Ja, löschen",
   open: "Umfrage öffnen",
   close: "Jetzt schließen",
   closeSure: "Diese Phase jetzt schließen? Danach kann niemand mehr darin antworten.",
@@ -945,6 +1073,52 @@ const de = {
   invitationLink: "Scannen Sie ihn mit einem Telefon oder öffnen Sie diesen Link:",
   invitationCode: "Oder fügen Sie diesen Code auf der Seite ein:",
   invitationSecret: "Sie gilt einmal, und nur für diese Person.",
+  reissue: "Verlorene Einladung ersetzen",
+  reissueSure:
+    "Diese Einladung ersetzen? Die alte gilt dann nicht mehr. Wenn sie schon benutzt wurde, kann " +
+    "sie nicht ersetzt werden.",
+  reissueYes: "Ja, ersetzen",
+  reissued: "Das ist die neue Einladung; die alte gilt nicht mehr.",
+
+  mailTitle: "E-Mail",
+  mailServer:
+    "Mails gehen über {host}, in ruhigem Takt. Niemand bekommt dieselbe Mail zweimal.",
+  mailNoServer:
+    "Um von hier Mails zu senden, nennen Sie Ihren Mailserver in FAIRCOUNT_SMTP_HOST und starten " +
+    "Sie das Dashboard neu. Bis dahin können Sie die Mails ansehen und mit einem anderen Programm " +
+    "senden.",
+  mailNoAddresses:
+    "Diese Personen haben keine E-Mail-Adressen. Drucken Sie die Einladungen, oder legen Sie eine " +
+    "Umfrage mit einer Tabelle der Personen an.",
+  mailNotYet: "Öffnen Sie die Umfrage, bevor Sie Mails senden: Vorher gelten die Links nicht.",
+  mailBefore: "Bisher gesendet: Einladungen: {invitation}, Erinnerungen: {reminder}.",
+  mailSender: "Absender",
+  mailPreview: "Mails erst ansehen",
+  mailInvite: "Einladungen senden",
+  mailInviteSure:
+    "Einladungen von {sender} über {host} senden? {count} Personen sind eingeladen; wer schon eine " +
+    "Einladung hat, bekommt keine zweite.",
+  mailInviteYes: "Ja, Einladungen senden",
+  mailRemind: "Erinnern, wer noch nicht geantwortet hat",
+  mailRemindSure:
+    "Erinnerungen von {sender} über {host} senden? {count} Personen haben noch nicht geantwortet.",
+  mailRemindYes: "Ja, erinnern",
+  mailAgain: "Jetzt noch einmal erinnern",
+  mailWritten:
+    "{files} Mails liegen in {folder}, und keine wurde gesendet. Halten Sie sie geheim: Mit einem " +
+    "Link kann jeder antworten.",
+  mailNobody: "Alle haben geantwortet: Es gibt keine Mail zu schreiben.",
+  mailFirst: "Die erste Mail, an {to}",
+  mailRunning: "Wird gesendet: {sent} von {due}",
+  mailStop: "Senden anhalten",
+  mailDone: "Gesendet: {sent}",
+  mailEnded: "Gesendet, bevor es anhielt: {sent} von {due}. Senden Sie noch einmal, um fortzufahren.",
+  mailRefused: "Der Mailserver hat die Adresse abgelehnt von: {people}",
+  mailPostponed: "Vorerst nicht gesendet; senden Sie später noch einmal: {people}",
+  mailUnsure:
+    "Ein Programm wurde unterbrochen, während der Mailserver diese Mails hatte. Diese Personen " +
+    "haben ihre vielleicht bekommen: {people}",
+  mailRetry: "Noch einmal an sie senden",
 };
 
 export const LANGUAGES = { en, de };

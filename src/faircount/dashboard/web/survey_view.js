@@ -3,10 +3,13 @@
 
 import { budgetSection } from "./budget_view.js";
 import { confirmFirst } from "./dialog.js";
-import { ownerText, show } from "./dom.js";
+import { element, ownerText, show } from "./dom.js";
 import { invitationsSection } from "./invitations_view.js";
 import { formatNumber, formatSmall, translate } from "./language.js";
-import { button, buttons, formatValues, problemMessage, sentence, updatable } from "./parts.js";
+import { mailSection } from "./mail_view.js";
+import {
+  button, buttons, formatValues, problemMessage, section, sentence, updatable,
+} from "./parts.js";
 import { progressSection } from "./progress_view.js";
 import { participantsRead } from "./promise_view.js";
 import { resultSection } from "./result_view.js";
@@ -22,7 +25,12 @@ export function showSurvey(name, actions) {
   const control = updatable((status) => (status ? controls(status, actions) : null));
   const budget = updatable((spent, group) => (spent ? budgetSection(spent, group) : null));
   const invitations = updatable((survey, isOver) => invitationsSection(survey, isOver, actions));
-  const parts = [about, alerts, result, progress, control, budget, invitations];
+  const mail = mailSection(actions.mail);
+  const label = updatable((invited) => (invited ? labelSection(actions) : null));
+  const more = updatable((facts) => moreSection(facts, actions));
+  const parts = [
+    about, alerts, result, progress, control, budget, invitations, mail, label, more,
+  ];
   alerts.box.setAttribute("role", "alert");
   about.box.append(sentence("loading", {}, { role: "status" }));
   show(
@@ -30,8 +38,8 @@ export function showSurvey(name, actions) {
     ownerText("h1", name),
     ...parts.map(({ box }) => box),
   );
-  return ({ survey, result: found, aggregator, budget: spent }) => {
-    const { status, too_few: few, problem, ...facts } = survey;
+  return ({ survey, result: found, mail: mails, aggregator, budget: spent }) => {
+    const { status, last, too_few: few, problem, ...facts } = survey;
     const { state, waits_for, attempt } = status ?? {};
     about.update(facts);
     alerts.update(few, problem);
@@ -39,7 +47,11 @@ export function showSurvey(name, actions) {
     control.update(status && { state, waits_for, attempt });
     result.update(found);
     budget.update(spent, survey.population);
-    invitations.update({ invited: survey.invited, n_max: survey.n_max }, found !== null);
+    const isOver = found !== null;
+    invitations.update({ invited: survey.invited, n_max: survey.n_max }, isOver);
+    mail.update(isOver ? null : mails, status);
+    label.update(survey.invited);
+    more.update({ isOver, deleted: survey.deleted, population: survey.population });
   };
 }
 
@@ -59,6 +71,7 @@ function introduction(survey) {
     sentence("surveyPlanned", numbers, { class: "quiet" }),
     sentence(survey.proven ? "adviceProven" : "adviceUnproven", {}, { class: "quiet" }),
     participantsRead(survey),
+    survey.deleted ? sentence("surveyDeleted", {}, { class: "warning" }) : null,
   ];
 }
 
@@ -71,6 +84,38 @@ function warnings(few, problem) {
 }
 
 const silenceText = ({ code }) => (code === "unreachable" ? "coordinatorAway" : "coordinatorSilent");
+
+/** The document that says what the survey promises, to publish or to keep. */
+function labelSection(actions) {
+  const files = ["html", "json", "yaml"].map((type) => {
+    const click = () => actions.save(`label.${type}`);
+    return element("button", { type: "button", click }, type.toUpperCase());
+  });
+  return section(
+    "labelTitle",
+    sentence("labelText", {}, { class: "quiet" }),
+    buttons(files),
+  );
+}
+
+/** What comes after a survey, or beside it. */
+function moreSection({ isOver, deleted, population }, actions) {
+  const texts = {
+    question: translate("deleteSure"),
+    yes: translate("deleteYes"),
+    no: translate("no"),
+  };
+  const remove = () => confirmFirst(texts, () => actions.request("delete"));
+  return section(
+    "moreTitle",
+    sentence(population ? "moreRepeat" : "moreCopy", {}, { class: "quiet" }),
+    buttons(
+      population ? button("repeat", actions.repeat) : null,
+      button("copy", actions.copy),
+      isOver && !deleted ? button("delete", remove) : null,
+    ),
+  );
+}
 
 /** What the owner can request now; a dialog comes before anything that cannot be undone. */
 function controls({ state, waits_for: whom, attempt }, actions) {
