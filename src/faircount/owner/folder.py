@@ -70,7 +70,7 @@ class OwnerFile:
     s2: access to the aggregator
     public_address: the coordinator as participants see it, which may be behind a proxy
     budget: epsilon and delta of the population
-    language: the language of the printed invitations
+    language: the language of invitations, mails and results
     """
 
     s1: Access

@@ -172,7 +172,7 @@ class Survey:
             that fits the mechanism
         budget: epsilon and delta of the population in all its surveys; by default this survey's
         address: address of the coordinator in invitations, if a proxy gives it another one
-        language: of invitations and mails, en or de
+        language: of invitations, mails and results, en or de
         anyway: create it even if the error exceeds the average frequency
         epsilon, delta: privacy loss of the survey
         mechanism, topology, floor, colluding: how it is run
@@ -455,6 +455,7 @@ class Survey:
             # have withdrawn.
             responded=ending.included + ending.refused,
             counted=ending.included,
+            language=self.owner.language,
         )
         return replace(result, facts={**result.facts, "record": about})
 

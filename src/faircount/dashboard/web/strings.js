@@ -205,7 +205,7 @@ const en = {
   sheetRemove: "Remove the table",
   sheetOthers: "Invite other people",
   field_hours: "Hours open for answers",
-  field_invitation_language: "Language of the printed invitations",
+  field_invitation_language: "Language of invitations, mails and results",
   field_epsilon: "Epsilon: how much the result may reveal about one answer",
   hint_epsilon:
     "Smaller values protect better but make the result less accurate. 1 is a common choice.",
@@ -452,7 +452,9 @@ const en = {
   condition_rows_are_people: "each row is another person",
   condition_other: "{text}",
   downloadTitle: "Downloads",
-  downloadText: "Every file states the guarantee, in English.",
+  downloadText:
+    "Every file names the survey and the guarantee. Pictures, XLSX and HTML are in the language " +
+    "of the survey; CSV and JSON are for programs, in English.",
 
   // budget
   budgetTitle: "Privacy budget",
@@ -775,7 +777,7 @@ const de = {
   sheetRemove: "Tabelle entfernen",
   sheetOthers: "Andere Personen einladen",
   field_hours: "Stunden, in denen geantwortet werden kann",
-  field_invitation_language: "Sprache der gedruckten Einladungen",
+  field_invitation_language: "Sprache der Einladungen, Mails und Ergebnisse",
   field_epsilon: "Epsilon: wie viel das Ergebnis über eine Antwort verraten darf",
   hint_epsilon: "Kleinere Werte schützen besser, machen das Ergebnis aber ungenauer. 1 ist üblich.",
   field_delta: "Delta: Wahrscheinlichkeit, dass mehr verraten wird",
@@ -1035,7 +1037,9 @@ const de = {
   condition_rows_are_people: "jede Zeile ist eine andere Person",
   condition_other: "{text}",
   downloadTitle: "Downloads",
-  downloadText: "In jeder Datei steht die Garantie, auf Englisch.",
+  downloadText:
+    "Jede Datei nennt die Umfrage und die Garantie. Bilder, XLSX und HTML sind in der Sprache der " +
+    "Umfrage; CSV und JSON sind für Programme, auf Englisch.",
 
   budgetTitle: "Privatheitsbudget",
   budgetShared: "Gruppe: {population}. Alle Umfragen unter diesen Personen teilen sich ein Budget.",
