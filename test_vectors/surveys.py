@@ -108,7 +108,7 @@ def params() -> list[Case]:
             delta=1e-6,
             minimum=10,
         ),
-        parameters(EXPLICIT, attempts=5, phases=(3600, 3600, 600), population="staff"),
+        parameters(EXPLICIT, attempts=5, phase_seconds=(3600, 3600, 600), population="staff"),
         parameters(MASKED, k=26, t=6, attempts=2),
         parameters(
             TWO_STAGE,
@@ -163,7 +163,7 @@ def bad_params() -> list[Case]:
         "not JSON": good[:-1],
         "no attempt": other(attempts=0),
         "too many attempts": other(attempts=(1 << 16) + 1),
-        "two phases where there is one": other(phases=[60, 60]),
+        "two phases where there is one": other(phase_seconds=[60, 60]),
         "a real number between two doubles": other(epsilon=str(int(plain["epsilon"]) + 1)),
         "more spare bits than a field has": other_settings(plain, spare_bits=63),
         "more holders than participants": other_settings(plain, floor=1 << 31),
@@ -179,10 +179,16 @@ def bad_params() -> list[Case]:
         "noise of somebody else": other_proof(noise="users"),
         "coins that nobody flips": other_proof(coins=1),
         "both servers committed to one value": canonical.encode(
-            {**proven, "keys": {**proven["keys"], "s2_commitment": proven["keys"]["s1_commitment"]}}
+            {
+                **proven,
+                "keys": {
+                    **proven["keys"],
+                    "aggregator_commitment": proven["keys"]["coordinator_commitment"],
+                },
+            }
         ).decode(),
         "a server committed to nothing": canonical.encode(
-            {**proven, "keys": {**proven["keys"], "s1_commitment": "00" * 32}}
+            {**proven, "keys": {**proven["keys"], "coordinator_commitment": "00" * 32}}
         ).decode(),
         "a proof that is not there": canonical.encode(
             {
@@ -286,7 +292,7 @@ def servers_upload() -> list[Case]:
 def _upload(params: SurveyParameters, response: Residues) -> Case:
     guest = Invitation(secret(10), params.digest)
     seed = secret(12)[:SEED_BYTES]
-    body = servers_user.prepare(
+    body = servers_user.make_report(
         params, guest, response, seed, pair(11), Listed(), StandardCrypto()
     ).report
     return (
@@ -359,7 +365,7 @@ def explicit_users() -> list[Case]:
     for i, member in enumerate(members):
         shares = np.arange(9, dtype=np.uint8).reshape(3, 3) + 10 * i
         placed = replace(member, roster=roster, digest=digest, index=i)
-        sharer = explicit_user.prepare(
+        sharer = explicit_user.make_report(
             placed, np.array([1, 0, 0], dtype=np.uint8), shares, Listed()
         )
         made.append(
@@ -480,7 +486,11 @@ def acknowledgements() -> list[Case]:
         signed = sign_together(key, written)
         pairs = zip(first_messages, signed, strict=False)
         made += [
-            {"s1": params.keys.s1, "body": encode(body), "accepted": encode(acknowledgement)}
+            {
+                "s1": params.keys.coordinator,
+                "body": encode(body),
+                "accepted": encode(acknowledgement),
+            }
             for body, acknowledgement in pairs
         ]
     return made

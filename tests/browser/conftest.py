@@ -149,13 +149,13 @@ class Trial:
         )
         for client in (self.pair.to_s1, self.pair.to_s2):
             (await client.put(self.path, content=params.published)).raise_for_status()
-        access = b"".join(each.access for each in invitations)
-        guests = b"".join(each.user + each.enrolment_mac_key for each in invitations)
+        access = b"".join(issued.access for issued in invitations)
+        guests = b"".join(issued.user + issued.enrolment_mac_key for issued in invitations)
         (await self.pair.to_s1.put(f"{self.path}/invited/0", content=access)).raise_for_status()
         (await self.pair.to_s2.put(f"{self.path}/invited/0", content=guests)).raise_for_status()
         if opened:
             await self._open()
-        return [Code(params.survey, each).link(self.address) for each in invitations]
+        return [Code(params.survey, invitation).link(self.address) for invitation in invitations]
 
     async def _keys(self) -> Keys:
         first = (await self.pair.to_s1.post("/v1/survey-keys")).json()
@@ -167,7 +167,7 @@ class Trial:
             first["commitment"],
             second["commitment"],
         )
-        return Keys(*(bytes.fromhex(each) for each in named))
+        return Keys(*(bytes.fromhex(key) for key in named))
 
     @property
     def path(self) -> str:
@@ -221,7 +221,7 @@ WORDS = {
     "s1_operator": "Aldmoor Council",
     "s2_operator": "Count & Sons",
     "population": "customers",
-    "phases": (3600,),
+    "phase_seconds": (3600,),
 }
 
 
@@ -265,8 +265,8 @@ def visitor(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for context in made:
+        context.close()
 
 
 def _look_at(page: Page, name: str) -> None:
@@ -279,7 +279,8 @@ def _look_at(page: Page, name: str) -> None:
             page.emulate_media(color_scheme=scheme)
             found = Axe().run(page, options=RULES).response["violations"]
             assert [
-                (each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found
+                (violation["id"], [node["html"][:120] for node in violation["nodes"]])
+                for violation in found
             ] == [], name
             if SHOTS:
                 page.screenshot(path=Path(SHOTS, f"{name}-{width}-{scheme}.png"), full_page=True)
@@ -304,11 +305,11 @@ class Owner:
         self.surveys.create({**FORM, "name": name, **change})
         self.surveys.request(name, "open", {})
         survey = self.surveys.survey(name)
-        return [each.code.link(survey.owner.public_address) for each in survey.invitees()]
+        return [invitee.code.link(survey.owner.public_address) for invitee in survey.invitees()]
 
     def ends(self, name: str) -> None:
         """Close it, and let both servers count."""
-        self.surveys.request(name, "close", {"state": "submitting", "attempt": 0})
+        self.surveys.request(name, "close", {"phase": "submitting", "attempt": 0})
         self.trial.settle()
 
 

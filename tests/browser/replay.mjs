@@ -197,13 +197,13 @@ export const REPLAYS = {
 
   async proven_reports(one) {
     const { drawn } = await parse(textBytes(one.published));
-    const [size, { q, degree, proof }] = [one.items + one.coins, drawn.form];
+    const [size, { q, degree, proof }] = [one.items + one.coins, drawn.layout];
     const wanted = [one.q, one.degree, one.coins, one.modulus];
-    equal([q, degree, proof.coins, proof.modulus], wanted, "form");
+    equal([q, degree, proof.coins, proof.modulus], wanted, "layout");
     for (const report of one.reports) {
       const bits = report.row.slice(0, size);
       const blind = report.row.slice(size, size + one.degree);
-      equal(prove(drawn.form, bits, blind), report.row, "row");
+      equal(prove(drawn.layout, bits, blind), report.row, "row");
       await judged({ ...one, ...report }, true);
     }
   },

@@ -139,7 +139,7 @@ def test_a_mail_scanner_that_follows_the_link_changes_nothing(trial, visitor) ->
     expect(page.get_by_role("alert")).to_have_text("Please choose an answer first.")
     page.evaluate("document.querySelector('form').requestSubmit()")
     assert set(requests) == {"GET"}
-    assert trial.status()["users"] == 0
+    assert trial.status()["responses"] == 0
 
 
 def test_nobody_else_is_asked_and_nothing_secret_is_in_an_address(trial, visitor) -> None:
@@ -156,7 +156,7 @@ def test_nobody_else_is_asked_and_nothing_secret_is_in_an_address(trial, visitor
     token = read_code(link.partition("#")[2]).invitation.token
     assert all(url.startswith(trial.address) for url in urls)
     secret = (token, token.hex().encode(), b"Brackwater", link.partition("#")[2].encode())
-    assert not any(each in body for each in secret for body in bodies)
+    assert not any(value in body for value in secret for body in bodies)
     assert not any("#" in url or "?" in url or link[-20:] in url for url in urls[1:])
     assert logged == []
 

@@ -42,7 +42,7 @@ def test_withdrawn_in_time_and_too_late(trial, visitor) -> None:
     sees(page, "withdrawn")
     late = answer(visitor(), links[4], "Carrow")
     result = trial.close()
-    assert [each["count"] for each in result["counts"]] == [0, 0, 4]
+    assert [entry["count"] for entry in result["counts"]] == [0, 0, 4]
     late.get_by_role("button", name="Withdraw my answer").click()
     late.get_by_role("button", name="Yes, withdraw it").click()
     sees(late, "counted")
@@ -73,7 +73,7 @@ def test_a_withdrawal_that_a_restored_server_forgot_is_said_again(trial, visitor
     with page.expect_response("**/messages"):
         page.goto(links[0])
     sees(page, "withdrawn")
-    assert [each["count"] for each in trial.close()["counts"]] == [0, 0, 4]
+    assert [entry["count"] for entry in trial.close()["counts"]] == [0, 0, 4]
     page.reload()
     sees(page, "withdrawn")
 

@@ -69,7 +69,7 @@ def test_the_bytes_beside_the_answer_are_those_that_leave_and_not_before_it_is_c
     expect(page.locator(".bytes").first).to_be_visible()
     shown = [bytes.fromhex(text) for text in page.locator(".bytes").all_inner_texts()]
     assert bodies == []
-    assert trial.status()["users"] == 0
+    assert trial.status()["responses"] == 0
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you")
     sent = decode(bodies[0])
@@ -138,7 +138,7 @@ def test_progress_and_a_result_with_error_bars(trial, visitor) -> None:
     page.get_by_role("button", name="Was my answer counted?").click()
     expect(page.get_by_role("heading", name="Result")).to_be_visible()
     told = [
-        [float(each) for each in re.findall(NUMBER, text)]
+        [float(number) for number in re.findall(NUMBER, text)]
         for text in page.locator(ROW).all_inner_texts()
     ]
     drawn = page.locator("tr.drawing").evaluate_all(DRAWN)

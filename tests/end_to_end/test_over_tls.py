@@ -31,7 +31,7 @@ from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Withdrawal
 from faircount.protocol.wire.signing import Link, sign
 from faircount.server.common.settings import CoordinatorSettings
-from faircount.server.coordinator.aggregator_link import AggregatorLink
+from faircount.server.coordinator.aggregator_connection import AggregatorConnection
 from faircount.server.coordinator.service import CoordinatorService
 from faircount.server.run import _tls_context
 
@@ -161,7 +161,7 @@ def test_a_survey_over_tls_from_participants_to_the_aggregator(
         participation = connect(link, certificates=certificates, state=state)
         assert participation.answer(item).stage is Stage.SENT
     result = asyncio.run(close_survey(servers, survey))
-    assert (result["state"], result["included"]) == ("published", 4)
+    assert (result["phase"], result["included"]) == ("published", 4)
     assert [item["count"] for item in result["counts"]] == [1, 2, 1]
 
 
@@ -224,7 +224,7 @@ async def get_rejected_by_both(servers: Servers, survey: TrialSurvey) -> None:
     await s1.database.close()
     signed = sign(state.key, Party.COORDINATOR, stranger, Link())
     async with servers.client("s2") as to_s2:
-        await AggregatorLink(to_s2).send(
+        await AggregatorConnection(to_s2).send(
             state.key, survey.params.survey, signed, survey.params.n_max
         )
 

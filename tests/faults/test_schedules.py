@@ -203,7 +203,7 @@ def test_a_schedule_is_repeatable() -> None:
 
 
 HOLES = {
-    "any manifest is admitted": (
+    "any manifest is recorded": (
         SERVERS,
         [aggregator],
         "answer_known_manifest",

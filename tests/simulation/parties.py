@@ -86,8 +86,8 @@ class Simulation:
         self.entropy = SeededStream(seed)
         self.setup = small_survey(topology, users, seed % 2)
         self.client = topology.client
-        self.s1 = self.setup.s1.copy().changed(crypto=self.crypto)
-        self.s2 = self.setup.s2.copy().changed(crypto=self.crypto)
+        self.s1 = self.setup.s1.copy().replace_fields(crypto=self.crypto)
+        self.s2 = self.setup.s2.copy().replace_fields(crypto=self.crypto)
         self.devices: list[ClientState | None] = [
             ClientState(invitation, i) for i, invitation in enumerate(self.setup.invitations)
         ]
@@ -144,7 +144,7 @@ class Simulation:
                 self.monitor.observe_server_message(message)
                 self.in_transit.append(message)
 
-    def tell_s1(self, message: Message) -> tuple[Message, ...]:
+    def send_to_s1(self, message: Message) -> tuple[Message, ...]:
         """The coordinator handles a message. One that it rejects must leave no trace."""
         before = self.s1.copy()
         self.monitor.observe_arrival_at_s1(message)
@@ -158,7 +158,7 @@ class Simulation:
         self.post(out)
         return out
 
-    def tell_s2(self, message: Message) -> tuple[Message, ...]:
+    def send_to_s2(self, message: Message) -> tuple[Message, ...]:
         """The aggregator handles a message."""
         before = self.s2
         step = aggregate(before.state, message, before.rows)
@@ -170,9 +170,9 @@ class Simulation:
     def deliver(self, message: Message) -> None:
         """A message reaches the server that it is addressed to."""
         if addressee(message) is Party.AGGREGATOR:
-            self.tell_s2(message)
+            self.send_to_s2(message)
         else:
-            self.tell_s1(message)
+            self.send_to_s1(message)
 
     def deliver_all(self) -> None:
         """Everything between the servers arrives, in order."""
@@ -228,19 +228,19 @@ class Simulation:
             self.delayed.append(request)
             return None
         if trouble is Trouble.CORRUPTED:
-            self.tell_s1(corrupt(request, how))
+            self.send_to_s1(corrupt(request, how))
             return None
         if trouble is Trouble.NOISE:
-            self.tell_s1(flip_byte(request, how))
+            self.send_to_s1(flip_byte(request, how))
             return None
         if trouble is Trouble.S1_CRASH_BEFORE:
             self.crash_s1(request)
             return None
-        answers = self.tell_s1(request)
+        answers = self.send_to_s1(request)
         if trouble is Trouble.S1_CRASH_AFTER:
             self.crash_s1()
         if trouble is Trouble.DUPLICATED:
-            self.tell_s1(request)
+            self.send_to_s1(request)
         if trouble in (Trouble.ANSWER_LOST, Trouble.S1_CRASH_AFTER) or not answers:
             return None
         return tamper(answers[0], how) if trouble is Trouble.TAMPERED else answers[0]

@@ -62,11 +62,11 @@ async def fetch_survey_keys(to_s1: httpx.AsyncClient, to_s2: httpx.AsyncClient) 
     first = require_success(await to_s1.post("/v1/survey-keys")).json()
     second = require_success(await to_s2.post("/v1/survey-keys")).json()
     return Keys(
-        s1=bytes.fromhex(first["signing_key"]),
-        s2=bytes.fromhex(second["signing_key"]),
+        coordinator=bytes.fromhex(first["signing_key"]),
+        aggregator=bytes.fromhex(second["signing_key"]),
         encryption_key=bytes.fromhex(second["encryption_key"]),
-        s1_commitment=bytes.fromhex(first["commitment"]),
-        s2_commitment=bytes.fromhex(second["commitment"]),
+        coordinator_commitment=bytes.fromhex(first["commitment"]),
+        aggregator_commitment=bytes.fromhex(second["commitment"]),
     )
 
 

@@ -112,7 +112,7 @@ def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> 
     _announce(out, survey, scenario)
     people = people_of(survey, scenario)
     with progress_bar("people have answered", scenario.requirements.users) as update:
-        played = play(running, survey, people, scenario, lambda status: update(status["users"]))
+        played = play(running, survey, people, scenario, lambda status: update(status["responses"]))
     coordinator = " and the coordinator" if scenario.kills_coordinator else ""
     out.print(
         f"Killed and restarted on the way: {scenario.kills} of {scenario.crowds} processes with "

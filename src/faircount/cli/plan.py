@@ -329,10 +329,10 @@ def _rows_of(option: "Option", with_users: bool) -> list[list[str]]:
     return [row, second]
 
 
-def _format_errors(form: "Option | InServers") -> list[str]:
+def _format_errors(variant: "Option | InServers") -> list[str]:
     from faircount.planning.option import percent
 
-    return [percent(form.half_width_95 or 0, "±"), percent(form.standard_error or 0)]
+    return [percent(variant.half_width_95 or 0, "±"), percent(variant.standard_error or 0)]
 
 
 def _format_parameters(parameters: "Mapping[str, float]") -> str:

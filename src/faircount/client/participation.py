@@ -192,7 +192,7 @@ class Participation:
         return {
             "survey": self.code.survey.hex(),
             "parameters": self.code.invitation.params.hex(),
-            "server_key": self.parameters.keys.s1.hex(),
+            "server_key": self.parameters.keys.coordinator.hex(),
             "written": acknowledgements,
             "result": None if client.outcome is None else encode(client.outcome.signed).hex(),
             "counted": client.counted,

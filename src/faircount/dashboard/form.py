@@ -83,7 +83,7 @@ def form_of(params: SurveyParameters, owner: OwnerFile) -> Form:
         "contact": params.contact,
         "users": str(params.n_max),
         "minimum": str(params.minimum),
-        "hours": str(max(1, params.phases[0] // 3600)),
+        "hours": str(max(1, params.phase_seconds[0] // 3600)),
         "invitation_language": owner.language,
         "epsilon": f"{params.epsilon:g}",
         "delta": f"{params.delta:g}",
@@ -122,7 +122,7 @@ def advice(form: Form) -> dict[str, Any]:
         wishes = wishes_of(form)
         found = advise(wishes)
     except FaircountError as problem:
-        return {"refused": error_payload(problem)}
+        return {"problem": error_payload(problem)}
     condition = []
     if found.condition is not None:
         condition = found.condition.to_list()

@@ -11,7 +11,7 @@ from faircount.core.files import write_durably
 from faircount.owner.folder import SurveyFolder
 from faircount.protocol.survey.phases import Phase
 
-FACTS = ("state", "phase", "users", "people")
+FACTS = ("phase", "phase_index", "responses", "invited")
 """What a page shows of a status that may be out of date."""
 
 
@@ -29,7 +29,7 @@ def last_status(folder: SurveyFolder) -> dict[str, Any] | None:
     """The status that was kept last; None if there is none that can be read."""
     try:
         kept = json.loads(folder.status_file.read_bytes())
-        Phase(kept["state"])
+        Phase(kept["phase"])
         datetime.fromisoformat(kept["at"])
         return {name: kept[name] for name in (*FACTS, "at")}
     # Only a help for the owner: without it the page says that nothing is known.

@@ -134,7 +134,7 @@ class Surveys:
         problem = None
         try:
             budget = servers.budget(population)
-            if "refused" not in advice:
+            if "problem" not in advice:
                 check_budget(servers, population, advice["epsilon"], advice["delta"])
         except RefusedError as refusal:
             problem = error_payload(refusal)
@@ -197,7 +197,7 @@ class Surveys:
             survey.delete()
         elif what in REQUESTS:
             # The coordinator opens only if it knows everybody whom this folder invites.
-            sent = {"people": len(survey.invitees())} if what == "open" else values
+            sent = {"invited": len(survey.invitees())} if what == "open" else values
             survey.servers.request(survey.params, what, **sent)
         else:
             message = f"the requests for a survey are {', '.join(ALL_REQUESTS)}"
@@ -359,6 +359,9 @@ def _coordinator_status(survey: Survey) -> dict[str, Any]:
         if problem.values.get("cause") == UNKNOWN and survey.folder.statement_file.exists():
             return {"deleted": True, "last": last}
         return {"problem": error_payload(problem), "last": last}
-    added = {"phase": phase_index(params, status["state"]), "waits_for": waits_for(params, status)}
+    added = {
+        "phase_index": phase_index(params, status["phase"]),
+        "waits_for": waits_for(params, status),
+    }
     remember_status(survey.folder, {**status, **added})
     return {"status": {**status, **added}, "too_few": predict_too_few(status)}

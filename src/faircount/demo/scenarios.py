@@ -106,7 +106,7 @@ def prepare(trial: Trial, scenario: Scenario, name: str) -> Survey:
     )
     survey, _ = create(Path(trial.folder) / name, requirements, description, owner)
     survey.invite(numbered_people(requirements.users))
-    survey.servers.request(survey.params, "open", people=requirements.users)
+    survey.servers.request(survey.params, "open", invited=requirements.users)
     return survey
 
 

@@ -77,11 +77,11 @@ def _object(shape: Shape) -> Fits:
 
 
 COORDINATOR_STATUS: Shape = {
-    "state": _is_phase,
+    "phase": _is_phase,
     "attempt": _is_count,
-    "users": _is_count,
+    "responses": _is_count,
     "withdrawn": _is_count,
-    "people": _is_count,
+    "invited": _is_count,
     "minimum": _is_count,
     "opened_at": _is_time,
     "since": _is_time,
@@ -93,7 +93,7 @@ COORDINATOR_STATUS: Shape = {
     "problem": _is_text,
     "rejections": _is_table,
 }
-AGGREGATOR_STATUS: Shape = {"state": _is_phase, "people": _is_count, "rejections": _is_table}
+AGGREGATOR_STATUS: Shape = {"phase": _is_phase, "invited": _is_count, "rejections": _is_table}
 COORDINATOR_KEYS: Shape = {"signing_key": _is_key, "commitment": _is_key, "operator": _is_text}
 AGGREGATOR_KEYS: Shape = {**COORDINATOR_KEYS, "encryption_key": _is_key}
 

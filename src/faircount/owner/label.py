@@ -177,7 +177,7 @@ def _budget(survey: Survey) -> dict[str, Any]:
             f"the aggregator says that epsilon {claimed:.4g} is spent, and its charges add up to "
             f"{spent_epsilon:.4g}: ask its operator"
         ).with_code("label_refused")
-    counting = [charge for charge in charges if charge.status is not Status.RELEASED]
+    counting = [charge for charge in charges if charge.status is not Status.CANCELLED]
     return {
         "population": None if is_own else params.population,
         "epsilon": ledger.epsilon,

@@ -227,7 +227,7 @@ class Mailing:
     def letters(self) -> list[Letter]:
         """All mails of this kind, in the order of the invitations."""
         status = self.survey.servers.status(self.survey.params)
-        if status["state"] not in (Phase.DRAFT, *self.survey.params.topology.phases):
+        if status["phase"] not in (Phase.DRAFT, *self.survey.params.topology.phases):
             message = "this survey is closed: nobody can answer any more"
             raise RefusedError(message).with_code("mail_over")
         invitees = self.survey.invitees()
@@ -312,8 +312,8 @@ class Mailing:
         if not rate > 0:
             message = "rate is a number of mails per minute above 0"
             raise ParameterError(message).with_code("mail_rate")
-        state = self.survey.servers.status(self.survey.params)["state"]
-        if state == Phase.DRAFT:
+        phase = self.survey.servers.status(self.survey.params)["phase"]
+        if phase == Phase.DRAFT:
             raise RefusedError(
                 "this survey is not open yet, so the links would not work: open it first"
             ).with_code("mail_not_open")

@@ -67,11 +67,11 @@ class BothServers:
         reply = self.s2.call("POST", "/v1/survey-keys", json_body={})
         second = read_answer(reply, AGGREGATOR_KEYS)
         keys = Keys(
-            s1=bytes.fromhex(first["signing_key"]),
-            s2=bytes.fromhex(second["signing_key"]),
+            coordinator=bytes.fromhex(first["signing_key"]),
+            aggregator=bytes.fromhex(second["signing_key"]),
             encryption_key=bytes.fromhex(second["encryption_key"]),
-            s1_commitment=bytes.fromhex(first["commitment"]),
-            s2_commitment=bytes.fromhex(second["commitment"]),
+            coordinator_commitment=bytes.fromhex(first["commitment"]),
+            aggregator_commitment=bytes.fromhex(second["commitment"]),
         )
         return SurveyKeys(keys, first["operator"], second["operator"])
 
@@ -177,7 +177,7 @@ def verify_final_statement(params: SurveyParameters, data: bytes) -> Statement:
     signed = decode_signed(data)
     statement = None
     if isinstance(signed, Signed):
-        statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
+        statement = verify_statement(params.keys.aggregator, Party.AGGREGATOR, signed)
     # A dishonest coordinator could show the signed result of another survey.
     if statement is None or getattr(statement.message, "survey", None) != params.survey:
         raise RefusedError(

@@ -267,7 +267,7 @@ class Survey:
     def open(self) -> dict[str, Any]:
         """Let the invited people answer from now on; the status after that."""
         # The coordinator opens only if it knows everybody whom this folder invites.
-        return self.servers.request(self.params, "open", people=len(self.invitees()))
+        return self.servers.request(self.params, "open", invited=len(self.invitees()))
 
     def status(self) -> dict[str, Any]:
         """The phase of the survey and what it waits for, as the coordinator reports it."""
@@ -311,7 +311,7 @@ class Survey:
         """Accept no more answers and count those received; the status after that."""
         # The phase is named, so that a visit which begins meanwhile is not closed by mistake.
         now = self.status()
-        phase = {"state": now["state"], "attempt": now["attempt"]}
+        phase = {"phase": now["phase"], "attempt": now["attempt"]}
         return self.servers.request(self.params, "close", **phase)
 
     def abort(self, reason: str = "") -> dict[str, Any]:
@@ -404,11 +404,11 @@ class Survey:
             "version": 1,
             "opened_at": status["opened_at"],
             "ended_at": status["since"],
-            "invited": status["people"],
+            "invited": status["invited"],
             "places": [],
         }
         # If users draw different amounts of noise, the estimate depends on who was accepted.
-        if not self.params.mechanism.identical_for_all_users and status["state"] == "published":
+        if not self.params.mechanism.identical_for_all_users and status["phase"] == "published":
             record["places"] = self.servers.accepted_places(self.params)
         ending = self._interpret(data, record)
         # The servers may delete the survey one day: the owner's folder keeps what was published.
@@ -453,7 +453,7 @@ class Survey:
             invited=record["invited"],
             # Signed by the aggregator: what the coordinator reports would also count people who
             # have withdrawn.
-            responded=ending.included + ending.refused,
+            responded=ending.included + ending.rejected,
             counted=ending.included,
             language=self.owner.language,
         )
@@ -516,7 +516,7 @@ def make_parameters(
         epsilon=requirements.epsilon,
         delta=requirements.delta,
         minimum=advice.minimum,
-        phases=(description.seconds,) * len(requirements.topology.phases),
+        phase_seconds=(description.seconds,) * len(requirements.topology.phases),
         grace=description.grace,
         # Without a name, a survey is a population of its own and shares no budget.
         population=description.population or f"survey {survey.hex()}",

@@ -286,12 +286,12 @@ class Plan:
         rows = []
         for option in self.options:
             # Decoys, for one, have more noise with two servers than the plan states.
-            forms = ((option.name, option), (f"{option.name} in servers", option.servers))
-            for label, form in forms:
-                if form is not None and form.standard_error is not None:
-                    half = percent(form.half_width_95 or 0.0, "±")
-                    users = self._format_needed(form) if form is option else ""
-                    rows.append((label, half, percent(form.standard_error), users))
+            variants = ((option.name, option), (f"{option.name} in servers", option.servers))
+            for label, variant in variants:
+                if variant is not None and variant.standard_error is not None:
+                    half = percent(variant.half_width_95 or 0.0, "±")
+                    users = self._format_needed(variant) if variant is option else ""
+                    rows.append((label, half, percent(variant.standard_error), users))
         return rows
 
     def _format_needed(self, option: Option) -> str:

@@ -172,7 +172,7 @@ def laplace(
         insiders=insiders,
         dropouts=dropouts,
     )
-    lost = made.table_delta(check_integer("releases", releases, least=1) * epsilon, releases)
+    lost = made.table_delta(check_integer("releases", releases, least=1))
     # The finite tables cost this much even if nothing else did.
     if delta is not None and delta <= lost:
         raise ParameterError(

@@ -20,6 +20,7 @@ from faircount.core.files import lock_file, make_private_folder, write_durably
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.aggregator.service import AggregatorService
 from faircount.server.aggregator.step_process import StepMaker, StepProcesses
+from faircount.server.common.anchor_identity import open_anchor
 from faircount.server.common.base import Server
 from faircount.server.common.connection import BoundedProtocol
 from faircount.server.common.listener import Connections, listen, raise_file_limit
@@ -28,11 +29,10 @@ from faircount.server.common.metrics import Metrics, private_app
 from faircount.server.common.middleware import RequestLimit, RequestMiddleware
 from faircount.server.common.settings import AggregatorSettings, CoordinatorSettings, ServerSettings
 from faircount.server.common.tokens import Scope, add_token, fresh_token
-from faircount.server.coordinator.aggregator_link import AggregatorLink
+from faircount.server.coordinator.aggregator_connection import AggregatorConnection
 from faircount.server.coordinator.app import coordinator_app
 from faircount.server.coordinator.outbox import Scheduler
 from faircount.server.coordinator.service import CoordinatorService
-from faircount.storage.anchor import FolderAnchor
 from faircount.storage.database import connect
 from faircount.storage.keys import KeyFolder
 
@@ -45,12 +45,17 @@ AGGREGATOR_SECONDS = 60.0
 _log = logging.getLogger("faircount")
 
 
-async def open_server(settings: ServerSettings) -> Server:
-    """Open a server's database, keys and anchor; the database is created or upgraded."""
+async def open_server(settings: ServerSettings, *, has_new_anchor: bool = False) -> Server:
+    """Open a server's database, keys and anchor; the database is created or upgraded.
+
+    has_new_anchor: the operator states that the anchor which the database knew is lost
+    """
     make_private_folder(settings.folder)
     database = await connect(settings.database_url, settings.role)
     keys = KeyFolder(settings.key_folder)
-    anchor = FolderAnchor(settings.anchor_folder)
+    anchor = await open_anchor(
+        database, settings.anchor_folder, settings.role, has_new_anchor=has_new_anchor
+    )
     return Server(database, keys, anchor, operator=settings.operator)
 
 
@@ -158,9 +163,11 @@ async def serve_coordinator(settings: CoordinatorSettings) -> None:
     async with httpx.AsyncClient(
         base_url=settings.aggregator, timeout=AGGREGATOR_SECONDS, verify=_tls_context(settings)
     ) as client:
-        link = AggregatorLink(client, server.clock, is_authentic=settings.is_aggregator_authentic)
-        app = coordinator_app(coordinator, Scheduler(coordinator, link), settings.origins)
-        await _serve(settings, app, private_app(server, metrics, lambda: link.skew), metrics)
+        aggregator = AggregatorConnection(
+            client, server.clock, is_authentic=settings.is_aggregator_authentic
+        )
+        app = coordinator_app(coordinator, Scheduler(coordinator, aggregator), settings.origins)
+        await _serve(settings, app, private_app(server, metrics, lambda: aggregator.skew), metrics)
 
 
 def _tls_context(settings: CoordinatorSettings) -> "ssl.SSLContext":

@@ -57,8 +57,8 @@ def visit_until_over(survey: Survey, participations: list[Participation]) -> Non
         if all(participation.status().is_over for participation in participations):
             return
         assert time.monotonic() < end, now
-        if now["state"] in survey.params.topology.phases and "participants" in now["waits_for"]:
-            phase = {"state": now["state"], "attempt": now["attempt"]}
+        if now["phase"] in survey.params.topology.phases and "participants" in now["waits_for"]:
+            phase = {"phase": now["phase"], "attempt": now["attempt"]}
             survey.servers.request(survey.params, "close", **phase)
         else:
             time.sleep(0.05)
@@ -116,7 +116,7 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     before = (folder / "invitations.csv").read_bytes()
     assert run_json("survey", "invite", folder)["invited"] == 40
     assert (folder / "invitations.csv").read_bytes() == before
-    assert run_json("survey", "open", folder)["state"] == "submitting"
+    assert run_json("survey", "open", folder)["phase"] == "submitting"
     survey = Survey.at(folder)
     participations = connect_all(survey, tmp_path / "devices")
     for participation in participations[:35]:
@@ -304,9 +304,9 @@ def test_a_survey_is_deleted_when_it_is_over(both_apps: Any, tmp_path: Path) -> 
     assert (asked.exit_code, asked.stdout) == (2, "")
     assert "give --yes" in asked.stderr
     assert run("survey", "abort", survey.folder.path).exit_code == 1  # nobody said yes
-    assert run_json("survey", "status", survey.folder.path)["s1"]["state"] == "submitting"
+    assert run_json("survey", "status", survey.folder.path)["s1"]["phase"] == "submitting"
     ending = run_json("survey", "abort", survey.folder.path, "--reason", "a mistake", "--yes")
-    assert ending["state"] in ("submitting", "aborted")
+    assert ending["phase"] in ("submitting", "aborted")
     ended = run("survey", "result", survey.folder.path, "--wait").stdout
     assert "the owner ended the survey: a mistake" in " ".join(ended.split())
     assert run("survey", "delete", survey.folder.path, "--yes").exit_code == 0
@@ -327,7 +327,7 @@ def test_closing_with_too_few_answers_says_how_many_are_missing(
     assert f"1 have answered, and {survey.params.minimum} are needed, so the survey stays" in said
     assert "survey extend" in said
     assert "survey abort" in said
-    assert run_json("survey", "status", folder)["s1"]["state"] == "submitting"
+    assert run_json("survey", "status", folder)["s1"]["phase"] == "submitting"
 
 
 def test_the_grace_period_stands_in_the_parameters(both_apps: Any, tmp_path: Path) -> None:

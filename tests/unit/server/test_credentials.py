@@ -43,7 +43,7 @@ def calls(pair: Pair) -> Iterator[tuple[str, str, str]]:
         for route in app.routes:
             if isinstance(route, Route) and route.path.startswith("/v1/"):
                 for method in sorted(route.methods or ()):
-                    if method != "HEAD":
+                    if method != "MAIN_ROW":
                         yield name, method, route.path
 
 
@@ -73,7 +73,9 @@ def _body(survey: TrialSurvey, path: str) -> bytes:
 
 async def prepare_survey(pair: Pair) -> TrialSurvey:
     mechanism = Laplace(items=["a", "b", "c"], epsilon=20.0, users=12, dropouts=4)
-    survey = await set_up(pair.to_s1, pair.to_s2, mechanism, SERVERS, SeededStream(2), phases=(60,))
+    survey = await set_up(
+        pair.to_s1, pair.to_s2, mechanism, SERVERS, SeededStream(2), phase_seconds=(60,)
+    )
     for server in (pair.s1.server, pair.s2.server):
         async with server.database.write() as tx:
             await add_token(tx, "another-owner", Scope.OWNER)

@@ -45,7 +45,7 @@ def url(folder: Path, name: str) -> str:
 
 
 def begun(survey: Survey, folder: Path, answers: int) -> list[Participation]:
-    links = [each.code.link(survey.owner.public_address) for each in survey.invitees()]
+    links = [invitee.code.link(survey.owner.public_address) for invitee in survey.invitees()]
     parts = [connect(link, state=folder / f"{number}.device") for number, link in enumerate(links)]
     for number, part in enumerate(parts[:answers]):
         part.answer(part.items[number])
@@ -54,7 +54,7 @@ def begun(survey: Survey, folder: Path, answers: int) -> list[Participation]:
 
 def end_phase(survey: Survey) -> None:
     now = survey.servers.status(survey.params)
-    survey.servers.request(survey.params, "close", state=now["state"], attempt=now["attempt"])
+    survey.servers.request(survey.params, "close", phase=now["phase"], attempt=now["attempt"])
 
 
 def test_s1_restored_from_before_some_answers(
@@ -70,7 +70,7 @@ def test_s1_restored_from_before_some_answers(
             part.answer(part.items[number])
     assert copies.restore("s1", copy) == RestoreOutcome(resumed=(survey.params.survey,))
     with serving(tmp_path, copies.urls):
-        assert survey.servers.status(survey.params)["users"] == 2
+        assert survey.servers.status(survey.params)["responses"] == 2
         for part in parts:
             assert part.visit().stage is Stage.SENT
         end_phase(survey)
@@ -175,7 +175,7 @@ def test_receipts_shown_over_http_open_the_population_again(
             "/v1/populations/people/reservations",
         )
         operator = RemoteServer("http://s2", name="S2", token=OPERATOR)
-        forged = [b64encode(_changed(b64decode(each))).decode() for each in kept]
+        forged = [b64encode(_changed(b64decode(receipt))).decode() for receipt in kept]
         for shown, told in (
             ([], "show the newest reservation"),
             (["AAAA"], "refuses"),

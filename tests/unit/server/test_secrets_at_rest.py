@@ -135,7 +135,7 @@ def test_no_secret_is_in_a_database_a_backup_or_a_log(
             require_success(await pair.to_s1.post(f"{survey.path}/close"))
             await pair.scheduler.run_once()
             assert (
-                require_success(await pair.to_s1.get(f"{survey.path}/result")).json()["state"]
+                require_success(await pair.to_s1.get(f"{survey.path}/result")).json()["phase"]
                 == "published"
             )
             after = read_everything()

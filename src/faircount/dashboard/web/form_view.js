@@ -185,7 +185,7 @@ function debounce(ask, tell) {
     isStale = isBusy;
     if (isBusy) return;
     isBusy = true;
-    const found = await ask().catch((problem) => ({ refused: payloadOf(problem) }));
+    const found = await ask().catch((problem) => ({ problem: payloadOf(problem) }));
     isBusy = false;
     tell(found);
     if (isStale) run();
@@ -198,7 +198,7 @@ function debounce(ask, tell) {
 
 /** What a screen reader announces: the error of the result, or why there is none, and warnings. */
 function headlines(advice) {
-  if (advice.refused) return [problemMessage(advice.refused, { class: "warning" })];
+  if (advice.problem) return [problemMessage(advice.problem, { class: "warning" })];
   const overspent = advice.budget_problem;
   const warnings = [
     advice.proven ? null : "adviceUnproven",
@@ -215,7 +215,7 @@ function headlines(advice) {
 }
 
 function adviceDetails(advice) {
-  if (advice.refused) return budgetLines(advice);
+  if (advice.problem) return budgetLines(advice);
   const { mechanism, minimum, responses, invited } = advice;
   const error = formatPercent(advice.half_width_95_at_minimum);
   const condition = conditionText(advice.condition);

@@ -32,23 +32,23 @@ function surveyList(surveys, actions) {
 
 function card(survey, actions) {
   const { name, question, status, last } = survey;
-  const { users, people } = status ?? last ?? {};
-  const isKnown = people !== undefined;
-  const answers = isKnown ? translate("listAnswers", formatValues({ users, people })) : null;
+  const { responses, invited } = status ?? last ?? {};
+  const isKnown = invited !== undefined;
+  const answers = isKnown ? translate("listAnswers", formatValues({ responses, invited })) : null;
   return element(
     "li",
     {},
     ownerText("button", name, { type: "button", class: "name", click: () => actions.open(name) }),
     ownerText("span", question, { class: "grows" }),
-    element("span", { class: "state" }, stateText(survey)),
+    element("span", { class: "phase" }, phaseText(survey)),
     element("span", { class: "quiet" }, answers),
   );
 }
 
-function stateText({ status, last, deleted, problem, invited }) {
-  if (status) return translate(`state_${status.state}`);
+function phaseText({ status, last, deleted, problem, invited }) {
+  if (status) return translate(`phase_${status.phase}`);
   if (deleted) return translate("stateDeleted");
-  if (problem && last) return translate("stateLast", { state: translate(`state_${last.state}`) });
+  if (problem && last) return translate("stateLast", { phase: translate(`phase_${last.phase}`) });
   if (problem) return translate("stateUnknown");
   return translate(invited ? "loading" : "stateNotInvited");
 }

@@ -41,7 +41,7 @@ export function mailSection(act) {
     update: (mail, status) => {
       box.hidden = !mail;
       const { sender: from, host, has_addresses, sent } = mail ?? {};
-      if (status) counts = { all: status.people, missing: status.people - status.users };
+      if (status) counts = { all: status.invited, missing: status.invited - status.responses };
       const isOpen = status?.waits_for === OPEN_FOR_ANSWERS;
       // While mails are sent, the buttons stay as they are.
       const isRunning = mail?.job?.state === "running";

@@ -23,9 +23,9 @@ export function progressSection() {
   answers.box.setAttribute("role", "status");
   const update = (survey, aggregator) => {
     const { status, last, invited, problem } = survey;
-    const { state, users, people } = status ?? {};
+    const { phase, responses, invited: all } = status ?? {};
     phases.update({ phases: survey.phases, status, last, invited });
-    answers.update(status && { state, users, people }, last, problem);
+    answers.update(status && { phase, responses, invited: all }, last, problem);
     rest.update(survey, aggregator);
   };
   return { box: section("progressTitle", phases.box, answers.box, rest.box), update };
@@ -38,45 +38,45 @@ export function progressSection() {
 function phaseList({ phases, status, last, invited }) {
   const known = status ?? last;
   const atFirst = invited ? null : 0;
-  const current = known ? known.phase : atFirst;
+  const current = known ? known.phase_index : atFirst;
   const label = translate(status || !invited ? "phaseNow" : "phaseLast");
-  const entries = phases.map((state, at) => {
-    const name = translate(state === "draft" ? "phaseDraft" : `state_${state}`);
+  const entries = phases.map((phase, at) => {
+    const name = translate(phase === "draft" ? "phaseDraft" : `phase_${phase}`);
     const mark = at === current ? element("span", { class: "mark" }, label) : null;
     return element("li", phaseSettings(at, current, known), element("span", {}, name), mark);
   });
-  const isAborted = known?.state === "aborted";
+  const isAborted = known?.phase === "aborted";
   return element(
     "div",
     {},
     element("ol", { class: "phases", "aria-label": translate("phasesLabel") }, entries),
-    isAborted ? sentence("state_aborted", {}, { class: "warning" }) : null,
+    isAborted ? sentence("phase_aborted", {}, { class: "warning" }) : null,
   );
 }
 
 function phaseSettings(at, current, status) {
   if (at === current) return { "aria-current": "step", class: "now" };
-  const isDone = (current !== null && at < current) || status?.state === "published";
+  const isDone = (current !== null && at < current) || status?.phase === "published";
   return isDone ? { class: "done" } : {};
 }
 
 function meter({ status }) {
   if (!status) return null;
-  const most = status.people || 1;
+  const most = status.invited || 1;
   const mark = element("span", { class: "minimum" });
   mark.style.insetInlineStart = `${(100 * Math.min(status.minimum, most)) / most}%`;
   const label = translate("answersLabel");
-  const bar = element("progress", { max: most, value: status.users, "aria-label": label });
+  const bar = element("progress", { max: most, value: status.responses, "aria-label": label });
   return element("div", { class: "meter" }, bar, mark);
 }
 
 /** The number of answers; before it, for those who cannot see the phases, the current one. */
 function answerCount(status, last, problem) {
   if (!status) return lastKnown(last, problem);
-  const { users, people } = status;
+  const { responses, invited } = status;
   return [
-    element("p", { class: "unseen" }, translate(`state_${status.state}`)),
-    sentence("answers", formatValues({ users, people }), { class: "figure" }),
+    element("p", { class: "unseen" }, translate(`phase_${status.phase}`)),
+    sentence("answers", formatValues({ responses, invited }), { class: "figure" }),
   ];
 }
 
@@ -84,17 +84,17 @@ function answerCount(status, last, problem) {
 function lastKnown(last, problem) {
   if (!problem) return null;
   if (!last) return sentence("lastNothing", {}, { class: "quiet" });
-  const { users, people } = last;
+  const { responses, invited } = last;
   const values = {
-    state: translate(`state_${last.state}`),
+    phase: translate(`phase_${last.phase}`),
     when: formatTime(last.at),
-    ...formatValues({ users, people }),
+    ...formatValues({ responses, invited }),
   };
   return sentence("lastKnown", values);
 }
 
-function missingAnswers({ minimum, users }) {
-  const missing = Math.max(0, minimum - users);
+function missingAnswers({ minimum, responses }) {
+  const missing = Math.max(0, minimum - responses);
   const name = missing ? "answersMissing" : "answersEnough";
   return sentence(name, formatValues({ minimum, missing }), { class: "quiet" });
 }
@@ -141,10 +141,10 @@ function attempts({ tries, tries_again_at: next }) {
 function aggregatorText(aggregator) {
   if (aggregator === null) return "aggregatorAsked";
   if (aggregator.problem) return "aggregatorSilent";
-  const { state } = aggregator;
-  if (["published", "aborted"].includes(state)) return `aggregator_${state}`;
-  if (["draft", "enrolling"].includes(state)) return "aggregator_waiting";
-  const isCounting = ["counting", "unmasking", "aggregated"].includes(state);
+  const { phase } = aggregator;
+  if (["published", "aborted"].includes(phase)) return `aggregator_${phase}`;
+  if (["draft", "enrolling"].includes(phase)) return "aggregator_waiting";
+  const isCounting = ["counting", "unmasking", "aggregated"].includes(phase);
   return isCounting ? "aggregator_counting" : "aggregator_list";
 }
 

@@ -159,13 +159,13 @@ const en = {
   listEmptyNext:
     "Start with a question: while you type, the planner shows how accurate the result will be.",
   listName: "Survey",
-  listAnswers: "{users} of {people} answered",
+  listAnswers: "{responses} of {invited} answered",
   listTooFew:
     "{name}: at this pace only {expected} people will have answered by the closing time, but " +
     "{minimum} are needed.",
   newSurvey: "New survey",
   stateUnknown: "Unknown right now",
-  stateLast: "Last known: {state}",
+  stateLast: "Last known: {phase}",
   stateDeleted: "Deleted from both servers",
   stateNotInvited: "Nobody is invited yet",
 
@@ -296,21 +296,21 @@ const en = {
   phaseNow: "now",
   phaseLast: "last known",
   phaseDraft: "Prepared",
-  state_draft: "Not open yet",
-  state_enrolling: "People sign up",
-  state_confirmed: "The list of participants is confirmed",
-  state_indicating: "People say which answers they report",
-  state_sharing: "Participants exchange shares",
-  state_submitting: "People answer",
-  state_counting: "Both servers count",
-  state_unmasking: "Participants help to remove the masks of those who left",
-  state_aggregated: "The result is computed",
-  state_published: "Result published",
-  state_aborted: "Ended without a result",
+  phase_draft: "Not open yet",
+  phase_enrolling: "People sign up",
+  phase_confirmed: "The list of participants is confirmed",
+  phase_indicating: "People say which answers they report",
+  phase_sharing: "Participants exchange shares",
+  phase_submitting: "People answer",
+  phase_counting: "Both servers count",
+  phase_unmasking: "Participants help to remove the masks of those who left",
+  phase_aggregated: "The result is computed",
+  phase_published: "Result published",
+  phase_aborted: "Ended without a result",
   answersLabel: "Answers so far",
-  answers: "{users} of {people} people have answered",
+  answers: "{responses} of {invited} people have answered",
   lastKnown:
-    "When the coordinator was last reached, at {when}: {state}; {users} of {people} people had " +
+    "When the coordinator was last reached, at {when}: {phase}; {responses} of {invited} people had " +
     "answered.",
   lastNothing: "Nothing is known yet: the coordinator was never reached from this folder.",
   answersMissing: "At least {minimum} are needed (the mark on the bar): {missing} to go.",
@@ -474,7 +474,7 @@ const en = {
     "since then before this group can be asked again.",
   charge_reserved: "Reserved",
   charge_spent: "Spent",
-  charge_released: "Released",
+  charge_cancelled: "Cancelled",
 
   // invitations
   invitationsTitle: "Invitations",
@@ -731,13 +731,13 @@ const de = {
     "Beginnen Sie mit einer Frage: Während Sie schreiben, zeigt der Planer, wie genau das " +
     "Ergebnis wird.",
   listName: "Umfrage",
-  listAnswers: "{users} von {people} haben geantwortet",
+  listAnswers: "{responses} von {invited} haben geantwortet",
   listTooFew:
     "{name}: Wenn es so weitergeht, haben bis zum Ende nur {expected} Personen geantwortet, aber " +
     "{minimum} sind nötig.",
   newSurvey: "Neue Umfrage",
   stateUnknown: "Gerade nicht bekannt",
-  stateLast: "Zuletzt bekannt: {state}",
+  stateLast: "Zuletzt bekannt: {phase}",
   stateDeleted: "Auf beiden Servern gelöscht",
   stateNotInvited: "Noch niemand eingeladen",
 
@@ -870,21 +870,21 @@ const de = {
   phaseNow: "jetzt",
   phaseLast: "zuletzt bekannt",
   phaseDraft: "Vorbereitet",
-  state_draft: "Noch nicht geöffnet",
-  state_enrolling: "Teilnehmende melden sich an",
-  state_confirmed: "Die Liste der Teilnehmenden ist bestätigt",
-  state_indicating: "Teilnehmende geben an, welche Antworten sie melden",
-  state_sharing: "Teilnehmende tauschen Anteile aus",
-  state_submitting: "Personen antworten",
-  state_counting: "Beide Server zählen",
-  state_unmasking: "Teilnehmende helfen, die Masken der Ausgeschiedenen zu entfernen",
-  state_aggregated: "Das Ergebnis wird berechnet",
-  state_published: "Ergebnis veröffentlicht",
-  state_aborted: "Ohne Ergebnis beendet",
+  phase_draft: "Noch nicht geöffnet",
+  phase_enrolling: "Teilnehmende melden sich an",
+  phase_confirmed: "Die Liste der Teilnehmenden ist bestätigt",
+  phase_indicating: "Teilnehmende geben an, welche Antworten sie melden",
+  phase_sharing: "Teilnehmende tauschen Anteile aus",
+  phase_submitting: "Personen antworten",
+  phase_counting: "Beide Server zählen",
+  phase_unmasking: "Teilnehmende helfen, die Masken der Ausgeschiedenen zu entfernen",
+  phase_aggregated: "Das Ergebnis wird berechnet",
+  phase_published: "Ergebnis veröffentlicht",
+  phase_aborted: "Ohne Ergebnis beendet",
   answersLabel: "Antworten bisher",
-  answers: "{users} von {people} Personen haben geantwortet",
+  answers: "{responses} von {invited} Personen haben geantwortet",
   lastKnown:
-    "Als der Koordinator zuletzt erreichbar war, am {when}: {state}; {users} von {people} " +
+    "Als der Koordinator zuletzt erreichbar war, am {when}: {phase}; {responses} von {invited} " +
     "Personen hatten geantwortet.",
   lastNothing: "Noch ist nichts bekannt: Der Koordinator war aus diesem Ordner nie erreichbar.",
   answersMissing:
@@ -1059,7 +1059,7 @@ const de = {
     "ausgestellten Reservierungen vorlegen, bevor diese Gruppe wieder gefragt werden kann.",
   charge_reserved: "Reserviert",
   charge_spent: "Ausgegeben",
-  charge_released: "Freigegeben",
+  charge_cancelled: "Storniert",
 
   invitationsTitle: "Einladungen",
   invitationsText:

@@ -40,11 +40,11 @@ export function showSurvey(name, actions) {
   );
   return ({ survey, result: found, mail: mails, aggregator, budget: spent }) => {
     const { status, last, too_few: few, problem, ...facts } = survey;
-    const { state, waits_for, attempt } = status ?? {};
+    const { phase, waits_for, attempt } = status ?? {};
     about.update(facts);
     alerts.update(few, problem);
     progress.update(survey, aggregator);
-    control.update(status && { state, waits_for, attempt });
+    control.update(status && { phase, waits_for, attempt });
     result.update(found);
     budget.update(spent, survey.population);
     const isOver = found !== null;
@@ -118,7 +118,7 @@ function moreSection({ isOver, deleted, population }, actions) {
 }
 
 /** What the owner can request now; a dialog comes before anything that cannot be undone. */
-function controls({ state, waits_for: whom, attempt }, actions) {
+function controls({ phase, waits_for: whom, attempt }, actions) {
   if (whom === "nobody") return null;
   const confirmed = (name, request, values) => {
     const texts = {
@@ -132,8 +132,8 @@ function controls({ state, waits_for: whom, attempt }, actions) {
   const extend = () => actions.request("extend", { seconds: SECONDS_PER_DAY });
   const made = {
     owner: [button("open", () => actions.request("open"), { class: "main" })],
-    // State and attempt say which phase the owner saw: a later one is not closed by accident.
-    people: [confirmed("close", "close", { state, attempt }), button("extend", extend)],
+    // Phase and attempt say which phase the owner saw: a later one is not closed by accident.
+    people: [confirmed("close", "close", { phase, attempt }), button("extend", extend)],
   }[whom];
   return buttons(made, confirmed("abort", "abort", { reason: "" }));
 }

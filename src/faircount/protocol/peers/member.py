@@ -93,7 +93,9 @@ def verify_roster(member: Member, message: Roster) -> Member | Rejection:
 
     Rejected unless the aggregator signed exactly these entries and they satisfy the parameters.
     """
-    confirmation = verify_message(member.params.keys.s2, Party.AGGREGATOR, message.confirmation)
+    confirmation = verify_message(
+        member.params.keys.aggregator, Party.AGGREGATOR, message.confirmation
+    )
     if not isinstance(confirmation, RosterConfirmation):
         return reject(Reason.UNSIGNED, "The aggregator did not sign this roster")
     # check: roster-length - entries without end must be counted before they are built
@@ -149,7 +151,7 @@ def confirmation_problem(
     if not params.minimum <= n <= params.n_max:
         return reject(Reason.TOO_FEW, "the roster is too small or too large")
     # An aggregator that chose its value after it saw the roster could choose the neighbours.
-    if params.topology.reveals_with_roster and params.keys.s2_commitment not in (
+    if params.topology.reveals_with_roster and params.keys.aggregator_commitment not in (
         NO_COMMITMENT,
         sha256(confirmation.revealed).digest(),
     ):

@@ -68,7 +68,7 @@ class RosterCoordinator(CoordinatorRules):
         After a restore, a member of the confirmed roster may repeat the enrolment that the
         coordinator lost.
         """
-        user = coordinator.admit_person(s, rows, message.access, message.public_key)
+        user = coordinator.admit_participant(s, rows, message.access, message.public_key)
         if isinstance(user, Rejection):
             return s, (user,)
         is_enrolling = s.phase is Phase.ENROLLING and not s.roster

@@ -55,7 +55,7 @@ class ClientState(StoredState):
         state: what the topology keeps; None before the first visit
         waiting: messages that the coordinator has not acknowledged yet, byte for byte
         acknowledgements: the coordinator's signatures for those that it has stored
-        refused: number of responses from the coordinator that failed a check
+        failed_checks: number of responses from the coordinator that failed a check
         outcome: how the survey ended, as the aggregator signed it
         counted: whether the published result includes this participant
         withdrawn: whether the participant has withdrawn the response
@@ -67,7 +67,7 @@ class ClientState(StoredState):
     state: TopologyClientState | None = None
     waiting: tuple[Message, ...] = ()
     acknowledgements: tuple[Acknowledgement, ...] = ()
-    refused: int = 0
+    failed_checks: int = 0
     outcome: Statement | None = None
     counted: bool = False
     withdrawn: bool = False
@@ -101,7 +101,7 @@ class ClientState(StoredState):
         """
         signed = response.published if isinstance(response, InclusionProof) else response.statement
         # The coordinator relays the statement, so only the aggregator's signature counts.
-        statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
+        statement = verify_statement(params.keys.aggregator, Party.AGGREGATOR, signed)
         if statement is None or not isinstance(statement.message, Published | Aborted):
             return self.with_refused_response()
         if (
@@ -117,14 +117,14 @@ class ClientState(StoredState):
 
     def with_refused_response(self) -> "ClientState":
         """Return the state after a response that failed a check; only the count changes."""
-        return replace(self, refused=self.refused + 1)
+        return replace(self, failed_checks=self.failed_checks + 1)
 
 
 def has_progressed(before: ClientState, after: ClientState) -> bool:
     """Whether a response moved the client on, so that it may have another message on this visit."""
     # A refused response must not lead to another request at once: a dishonest coordinator could
     # keep the client in that loop for ever.
-    return after is not before and after.refused == before.refused
+    return after is not before and after.failed_checks == before.failed_checks
 
 
 class Client(ABC):

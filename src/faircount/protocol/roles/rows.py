@@ -8,7 +8,7 @@ the state; it never sends something that was not stored.
 
 A row is written once under its natural key. Writing the same bytes again changes nothing, and
 other bytes are a conflict that the sender is told about. Only invitations (`roles.reissue`), parts
-of a manifest and verdicts about them are overwritten.
+of a manifest and their verifications are overwritten.
 """
 
 from abc import ABC, abstractmethod
@@ -35,8 +35,8 @@ COORDINATOR_TABLES = ("invited", "first_messages", "keys", "uploads", "withdrawn
 withdrawal by user, and earlier parts of the manifest by number.
 """
 
-AGGREGATOR_TABLES = ("mac_keys", "manifest_parts", "part_verdicts")
-"""Enrolment MAC key by user, earlier parts of the manifest, and verdicts about its parts."""
+AGGREGATOR_TABLES = ("mac_keys", "manifest_parts", "part_verifications")
+"""Enrolment MAC key by user, earlier parts of the manifest, and the verifications of its parts."""
 
 ACKNOWLEDGED_TABLES = ("first_messages", "uploads")
 """Tables of participants' messages, stored with the hash that the coordinator acknowledged."""
@@ -127,7 +127,9 @@ class MemoryRows(RowReader):
 
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, if there is one."""
-        return self.table(table).get(key)
+        # Without `self.table`: steps look up a dozen rows for each report.
+        rows = self._tables.get(table)
+        return None if rows is None else rows.get(key)
 
     def keys(self, table: str) -> list[Any]:
         """All keys of a table, ascending."""
@@ -241,7 +243,7 @@ class StepRows:
         self.withdrawn = WriteOnce[bytes, bytes](self, "withdrawn")
         self.manifest_parts = WriteOnce[bytes, Message](self, "manifest_parts")
         self.mac_keys = WriteOnce[bytes, bytes](self, "mac_keys")
-        self.part_verdicts = WriteOnce[bytes, Message](self, "part_verdicts")
+        self.part_verifications = WriteOnce[bytes, Message](self, "part_verifications")
 
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, as this step has left it."""

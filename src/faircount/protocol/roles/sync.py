@@ -23,9 +23,9 @@ from faircount.protocol.wire.messages import Aborted, Published, Reservation, Sy
 from faircount.protocol.wire.roster_messages import RosterConfirmation, RosterEntry, RosterProposal
 from faircount.protocol.wire.signing import (
     UNCHAINED,
-    Link,
+    ChainLink,
     Statement,
-    compute_link,
+    compute_chain_link,
     is_chain,
     verify_statement,
 )
@@ -48,10 +48,10 @@ class AggregatorHistory:
     # All parts of the manifest but the last, which is `manifest`.
     parts: tuple[Message, ...] = ()
 
-    def link(self, number: int) -> Link:
-        """The link to the statement with this number, counted from 1."""
+    def chain_link(self, number: int) -> ChainLink:
+        """The chain link to the statement with this number, counted from 1."""
         if 0 < number <= len(self.statements):
-            return compute_link(self.statements[number - 1].signed)
+            return compute_chain_link(self.statements[number - 1].signed)
         return UNCHAINED
 
     @property
@@ -114,7 +114,7 @@ def _verify_statements(
         return None
     statements = []
     for signed in message.statements:
-        statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
+        statement = verify_statement(params.keys.aggregator, Party.AGGREGATOR, signed)
         if statement is None or getattr(statement.message, "survey", None) != params.survey:
             return None
         # A history inside a history could be nested without end.

@@ -183,7 +183,7 @@ class Published(Message):
     realized_epsilon: VarBytes
     realized_delta: VarBytes
     against: tuple[AdversaryGuarantee, ...] = ()  # where adversaries see different things
-    refused: U32 = 0  # reports of the manifest that do not count: not decryptable or not valid
+    rejected: U32 = 0  # reports of the manifest that do not count: not decryptable or not valid
 
 
 @message(7, Party.COORDINATOR)

@@ -67,9 +67,13 @@ class Budget(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ShownReservations(msgspec.Struct, forbid_unknown_fields=True):
-    """Body of `reservations`: the coordinator's answer to `GET /v1/reservations`, in base64."""
+    """Body of `reservations`: the coordinator's answer to `GET /v1/reservations`, in base64.
+
+    newest: the number of the newest one, which the operator states if the anchor is lost
+    """
 
     reservations: list[bytes]
+    newest: int | None = None
 
 
 class AggregatorCalls:
@@ -109,8 +113,8 @@ class AggregatorCalls:
         survey = survey_id_of(request)
         part = part_number_of(request)
         lines = split_list(await read_body(request, PART), USER_BYTES + MAC_KEY_BYTES)
-        people = await self.service.add_people(caller, survey, part, lines)
-        return json_response({"people": people})
+        invited = await self.service.add_people(caller, survey, part, lines)
+        return json_response({"invited": invited})
 
     async def status(self, request: Request) -> Response:
         """Return the status of a survey at the aggregator."""
@@ -124,7 +128,7 @@ class AggregatorCalls:
         signed = SignedRequest(request.method, request.scope["path"], request.headers)
         # Before the body is read: a caller who is not the coordinator must not make the aggregator
         # keep 64 MiB in memory.
-        await self.service.admit(survey, signed)
+        await self.service.require_signed(survey, signed)
         params = await self.server.params(survey)
         body = await read_body(request, max_message(params.n_max))
         signed.check_body(body)
@@ -158,7 +162,7 @@ class AggregatorCalls:
         await self.server.authenticator.require(request, Scope.OPERATOR)
         name = _population_of(request)
         shown = await read_json(request, ShownReservations, MAX_RESERVATIONS)
-        ledger = await reopen_population(self.server, name, shown.reservations)
+        ledger = await reopen_population(self.server, name, shown.reservations, shown.newest)
         return json_response(plain_budget(ledger))
 
 

@@ -10,18 +10,20 @@ same work.
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 from faircount.core.entropy import SystemEntropy
 from faircount.protocol import Aggregator, Ledger, Message, RowWrite
 from faircount.protocol.roles.aggregator import mac_key_rows
+from faircount.protocol.roles.anchor import UNSET, ledger_name
 from faircount.protocol.survey import stored_ledger
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason, Refusal, Rejection, Signed
 from faircount.protocol.wire.signing import verify_message
+from faircount.server.aggregator.signers import has_signed_for, record_signer
 from faircount.server.aggregator.step_process import StepMaker, StepProcesses
 from faircount.server.aggregator.steps import AggregatorSteps, ledger_of
 from faircount.server.common import survey_keys
@@ -99,7 +101,9 @@ class AggregatorService:
             if await is_known_survey(tx, params, caller):
                 return False
             ledger = await ledger_of(tx, params.population, caller)
-            used_keys = await survey_keys.use(tx, self.server.keys, caller, params, params.keys.s2)
+            used_keys = await survey_keys.use(
+                tx, self.server.keys, caller, params, params.keys.aggregator
+            )
             # check: encryption-key-own - clients encrypt their shares with another's key
             if used_keys.public()["encryption_key"] != params.keys.encryption_key.hex():
                 raise conflict(
@@ -116,9 +120,11 @@ class AggregatorService:
                 noise_secret=SystemEntropy().bytes(32) if params.proven else b"",
             )
             await self.server.use_value(params, Party.AGGREGATOR)
+            # Before the commit: a survey that signs statements is never unknown here.
+            await asyncio.to_thread(record_signer, self.server.keys, params, caller)
             await self.states.begin(tx, row, state)
         # After the commit: the survey keys are part of the state now.
-        await asyncio.to_thread(self.server.keys.destroy, wrapping_key_name(params.keys.s2))
+        await asyncio.to_thread(self.server.keys.destroy, wrapping_key_name(params.keys.aggregator))
         return True
 
     async def add_people(
@@ -133,13 +139,13 @@ class AggregatorService:
         async with self.server.database.write() as tx:
             row = await find_owned_survey(tx, survey, caller)
             if not await record_part(tx, survey, part, b"".join(entries), None):
-                return row.people
-            check_people(row.people + len(entries), max_listed(parse_parameters(row.params).n_max))
+                return row.invited
+            check_people(row.invited + len(entries), max_listed(parse_parameters(row.params).n_max))
             await self._require_no_statement(tx, row)
             await self.states.add(tx, row, _invited_rows(entries))
-            people = row.people + len(entries)
-            await states.update(tx, survey, people=people, version=row.version + 1)
-        return people
+            invited = row.invited + len(entries)
+            await states.update(tx, survey, invited=invited, version=row.version + 1)
+        return invited
 
     async def _require_no_statement(self, tx: Transaction, row: SurveyRow) -> None:
         """Refuse changes to the list once the aggregator has signed something about the survey."""
@@ -155,7 +161,7 @@ class AggregatorService:
 
     # --- the coordinator
 
-    async def admit(self, survey: bytes, request: SignedRequest) -> None:
+    async def require_signed(self, survey: bytes, request: SignedRequest) -> None:
         """Refuse a request that the coordinator has not signed just now, or that is repeated."""
         params = await self.server.params(survey)
         # The signature is checked first: strangers must not fill the table of nonces.
@@ -177,7 +183,7 @@ class AggregatorService:
         if out is not None:
             # The step is committed: if it was the final one, the old key must go now.
             await self.states.destroy_old_key(self.server.database, survey)
-            self._note_refusals(survey, params.keys.s2, out)
+            self._note_refusals(survey, params.keys.aggregator, out)
         return out
 
     def _refuse_lost(self, row: SurveyRow | None) -> None:
@@ -187,7 +193,7 @@ class AggregatorService:
         """
         if (
             row is not None
-            and row.state in FINAL
+            and row.phase in FINAL
             and not self.server.keys.has(state_key_name(row.id, row.generation))
         ):
             raise ProblemError(
@@ -230,9 +236,10 @@ class AggregatorService:
                 "SELECT owner, ledger FROM populations WHERE name = ?", name
             )
             if found is None:
+                first = replace(opened, closed=self._has_reserved_for(name))
                 await tx.execute(
                     "INSERT INTO populations (name, owner, ledger) VALUES (?, ?, ?)",
-                    name, caller.id, stored_ledger.encode(opened),
+                    name, caller.id, stored_ledger.encode(first),
                 )  # fmt: skip
                 return True
         # A repeated call is fine.
@@ -252,6 +259,12 @@ class AggregatorService:
             raise conflict(detail).with_code("other_budget")
         return False
 
+    def _has_reserved_for(self, population: str) -> bool:
+        """Whether this aggregator may have spent budget of a population that is not stored."""
+        newest = self.server.anchor.current_value(ledger_name(population))
+        # check: forgotten-population - a population opened after the backup has its budget again
+        return newest != UNSET or has_signed_for(self.server.keys, population)
+
     async def ledger(self, caller: Caller, name: str) -> Ledger:
         """The budget of a population of this owner."""
         async with self.server.database.read() as tx:
@@ -263,12 +276,12 @@ class AggregatorService:
             row = await states.find(tx, survey)
             if row is None or row.owner != caller.id:
                 raise not_found("survey")
-            refused = await self.server.count_rejections(tx, survey)
+            rejections = await self.server.count_rejections(tx, survey)
         return {
             "survey": survey.hex(),
-            "state": row.state,
-            "people": row.people,
-            "rejections": refused,
+            "phase": row.phase,
+            "invited": row.invited,
+            "rejections": rejections,
         }
 
 

@@ -151,15 +151,15 @@ def draft_row(server: Server, caller: Caller, params: SurveyParameters) -> Surve
         id=params.survey,
         params=params.published,
         owner=caller.id,
-        head_nonce=None,
+        main_nonce=None,
         generation=0,
         version=0,
-        head_version=0,
-        state=DRAFT,
+        main_version=0,
+        phase=DRAFT,
         attempt=0,
-        users=0,
+        participants=0,
         withdrawn=0,
-        people=0,
+        invited=0,
         opened_at=None,
         due_at=None,
         held_since=None,
@@ -189,8 +189,8 @@ async def delete_survey(server: Server, caller: Caller, survey: bytes) -> None:
     async with server.database.write() as tx:
         row = await find_owned_survey(tx, survey, caller)
         # The other server would wait for this one in a survey that is still running.
-        if row.state not in FINAL and row.state != DRAFT:
-            detail = f"this survey is {row.state}: end it before you delete it"
+        if row.phase not in FINAL and row.phase != DRAFT:
+            detail = f"this survey is {row.phase}: end it before you delete it"
             raise conflict(detail).with_code("survey_running")
         for table in ("state_rows", "parts", "rejections", "outbox", "started_steps"):
             statement = f"DELETE FROM {table} WHERE survey = ?"  # noqa: S608 - our own tables

@@ -54,15 +54,15 @@ POLL_SECONDS = 1.0
 
 
 class OpenRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Body of `open`. people: how many people the owner has invited, to detect a missing part."""
+    """Body of `open`. invited: how many people the owner has invited, to detect a missing part."""
 
-    people: int | None = None
+    invited: int | None = None
 
 
 class CloseRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Body of `close`: the phase that the owner saw, so that a repeated call ends no other one."""
 
-    state: str | None = None
+    phase: str | None = None
     attempt: int = 0
 
 
@@ -137,7 +137,7 @@ class CoordinatorCalls:
         last: dict[str, Any] = {}
         ends_at = time.monotonic() + connection.EVENT_SECONDS
         # check: stream-time - streams of events that nobody closes keep all others out
-        while last.get("state") not in FINAL and time.monotonic() < ends_at:
+        while last.get("phase") not in FINAL and time.monotonic() < ends_at:
             current = await status.status(self.service, survey)
             if current != last:
                 yield b"data: " + msgspec.json.encode(current) + b"\n\n"
@@ -184,15 +184,15 @@ class CoordinatorCalls:
         survey = survey_id_of(request)
         part = part_number_of(request)
         access_values = split_list(await read_body(request, PART), ACCESS)
-        people = await survey_setup.add_people(self.service, caller, survey, part, access_values)
-        return json_response({"people": people})
+        invited = await survey_setup.add_people(self.service, caller, survey, part, access_values)
+        return json_response({"invited": invited})
 
     async def open(self, request: Request) -> Response:
         """Open the survey to participants."""
         caller = await self.server.authenticator.require(request, Scope.OWNER)
         survey = survey_id_of(request)
         wanted = await read_json(request, OpenRequest)
-        await survey_setup.open_survey(self.service, caller, survey, wanted.people)
+        await survey_setup.open_survey(self.service, caller, survey, wanted.invited)
         return await self._status_response(survey)
 
     async def close(self, request: Request) -> Response:
@@ -202,10 +202,10 @@ class CoordinatorCalls:
         wanted = await read_json(request, CloseRequest)
         # A deadline may have ended the phase since the owner looked: then the next one stays open.
         seen = None
-        if wanted.state is not None:
-            if wanted.state not in set(Phase):
-                raise ProblemError(400, "malformed", "there is no such state")
-            seen = (Phase(wanted.state), wanted.attempt)
+        if wanted.phase is not None:
+            if wanted.phase not in set(Phase):
+                raise ProblemError(400, "malformed", "there is no such phase")
+            seen = (Phase(wanted.phase), wanted.attempt)
         await self.service.close(caller, survey, seen)
         return await self._status_response(survey)
 

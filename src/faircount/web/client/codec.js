@@ -68,7 +68,7 @@ const published = record({
   realized_epsilon: byteString,
   realized_delta: byteString,
   against: listOf(against),
-  refused: word,
+  rejected: word,
 });
 const aborted = record({
   survey: id,

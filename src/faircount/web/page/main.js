@@ -5,7 +5,7 @@
 import { readCode } from "../client/code.js";
 import { systemRandom } from "../client/random.js";
 import { Refusal } from "../client/refusal.js";
-import { createReport } from "../client/report.js";
+import { makeReport } from "../client/report.js";
 import { checkBrowser } from "./browser_check.js";
 import { element, englishText, ownerText, show } from "./dom.js";
 import { hasText, setLanguages, setUpHeader, translate } from "./language.js";
@@ -20,7 +20,7 @@ import { load, loadAll, remove } from "./store.js";
 import { LANGUAGES } from "./strings.js";
 import { showConfirmation, showQuestion } from "./survey_view.js";
 
-const OPEN_STATES = ["draft", "submitting"];
+const OPEN_PHASES = ["draft", "submitting"];
 const SECONDS_BETWEEN_VISITS = 5;
 const LONGEST_PAUSE = 60;
 
@@ -136,7 +136,7 @@ async function openInvitation(text) {
   const params = await invitedParameters(new URL(".", document.baseURI).href, code);
   const status = await fetchStatus(params);
   if (turn !== mine) return;
-  if (status && !OPEN_STATES.includes(status.state)) return showClosed(params);
+  if (status && !OPEN_PHASES.includes(status.phase)) return showClosed(params);
   askQuestion(params, code.invitation);
 }
 
@@ -161,7 +161,7 @@ function askQuestion(params, invitation) {
   render();
 
   async function confirm(answer) {
-    const report = await createReport(params, invitation, answer, systemRandom);
+    const report = await makeReport(params, invitation, answer, systemRandom);
     const back = () => askQuestion(params, invitation);
     const sendReport = () => attempt(() => send(report));
     render = () => showConfirmation(params, answer, report, sendReport, back);
@@ -245,7 +245,7 @@ async function follow(id) {
     resend = news.unreachable && resend;
     // The status is for information only: nothing depends on it, so an error is ignored.
     const status = (await fetchStatus(params).catch(() => null)) ?? news.status;
-    news = { ...news, status, early: record.stage === "waiting" && status?.state === "draft" };
+    news = { ...news, status, early: record.stage === "waiting" && status?.phase === "draft" };
     if (turn !== mine) return;
     await display();
     if (isOver(record)) return;

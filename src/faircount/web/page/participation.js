@@ -165,7 +165,7 @@ async function conclude(params, record, reply) {
 
 /** The aggregator's signed outcome of this survey with these parameters; null if it is not that. */
 export async function verifyOutcome(params, signed) {
-  const statement = await verifyStatement(params.keys.s2, signed);
+  const statement = await verifyStatement(params.keys.aggregator, signed);
   if (statement === null || !["Published", "Aborted"].includes(statement.name)) return null;
   if (!same(statement.survey, params.survey)) return null;
   const isOther = statement.name === "Published" && !same(statement.digest, params.digest);
@@ -184,7 +184,7 @@ export function receiptOf(record, params) {
   return {
     survey: hex(params.survey),
     parameters: hex(params.digest),
-    server_key: hex(params.keys.s1),
+    server_key: hex(params.keys.coordinator),
     written: record.acknowledgements,
     result: record.outcome ?? null,
     counted: record.stage === "counted",

@@ -93,14 +93,14 @@ function sentences(record, { unreachable, early }) {
 }
 
 function progressOf(record, status) {
-  if (!status || isOver(record) || !Number.isInteger(status.users)) return [];
-  const counts = { users: formatNumber(status.users), people: formatNumber(status.people) };
-  const isOpen = ["draft", "submitting"].includes(status.state);
+  if (!status || isOver(record) || !Number.isInteger(status.responses)) return [];
+  const counts = { responses: formatNumber(status.responses), invited: formatNumber(status.invited) };
+  const isOpen = ["draft", "submitting"].includes(status.phase);
   const label = translate(isOpen ? "progress" : "progressClosed", counts);
   const content = [
     element("h2", {}, translate("progressTitle")),
     element("p", {}, label),
-    element("progress", { max: status.people, value: status.users, "aria-label": label }),
+    element("progress", { max: status.invited, value: status.responses, "aria-label": label }),
   ];
   if (isOpen && status.closes_at) {
     const when = formatTime(status.closes_at);

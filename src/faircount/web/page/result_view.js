@@ -17,7 +17,7 @@ export function resultSection(params, published) {
   };
   const votes = {
     included: formatNumber(published.included),
-    refused: formatNumber(published.refused),
+    refused: formatNumber(published.rejected),
   };
   const validity = params.proven ? "resultProven" : "resultUnproven";
   return element(

@@ -182,7 +182,7 @@ const en = {
     "The server sent something that it could not prove (number of times: {times}). This page " +
     "ignored it. If it happens again, please tell the contact of the survey.",
   progressTitle: "Progress",
-  progress: "{users} of {people} people have answered.",
+  progress: "{responses} of {invited} people have answered.",
   progressClosed: "The answers are being counted.",
   closes: "The survey closes on {when}.",
   receiptButton: "Save receipt",
@@ -454,7 +454,7 @@ const de = {
     "hat es nicht beachtet. Wenn es wieder vorkommt, sagen Sie es bitte der Kontaktstelle der " +
     "Umfrage.",
   progressTitle: "Stand",
-  progress: "{users} von {people} Personen haben geantwortet.",
+  progress: "{responses} von {invited} Personen haben geantwortet.",
   progressClosed: "Die Antworten werden gezählt.",
   closes: "Die Umfrage endet am {when}.",
   receiptButton: "Quittung speichern",

@@ -138,7 +138,7 @@ def test_a_device_believes_no_acknowledgement_that_s1_did_not_sign(topology) -> 
             device, client.next_message(device), replace(answer, **change), SeededStream(1)
         )
         assert after.waiting == device.waiting
-        assert after.refused == 1
+        assert after.failed_checks == 1
     after = client.handle_response(device, client.next_message(device), answer, SeededStream(1))
     assert after.waiting == ()
     assert after.acknowledgements == (answer,)
@@ -160,14 +160,14 @@ def test_who_has_no_invitation_is_told_nothing_and_the_tree_of_a_result_is_made_
         OutcomeRequest(world.setup.params.survey, access) for access in (bytes(32), _access(world))
     )
     for _ in range(2):  # before and after the end
-        assert world.tell_s1(stranger)[0].why is Reason.UNKNOWN
+        assert world.send_to_s1(stranger)[0].why is Reason.UNKNOWN
         world.finish()
     root = inclusion.merkle_root
     monkeypatch.setattr(inclusion, "merkle_root", lambda leaves: made.append(1) or root(leaves))
     inclusion._tree_above_blocks.cache_clear()
     for _ in range(3):
         world.client.handle_response(
-            world.devices[0], guest, world.tell_s1(guest)[0], world.entropy
+            world.devices[0], guest, world.send_to_s1(guest)[0], world.entropy
         )
     assert len(made) == (
         topology is SERVERS
@@ -233,7 +233,7 @@ def test_two_results_of_one_survey_are_not_believed(stage) -> None:
     again = made.client.handle_response(
         device, made.client.outcome_request(device), FinalStatement(lie), SeededStream(1)
     )
-    assert again.refused == device.refused + 1
+    assert again.failed_checks == device.failed_checks + 1
     assert again.outcome == device.outcome
 
 
@@ -254,26 +254,31 @@ def test_a_withdrawn_answer_is_not_counted_and_cannot_be_sent_again(stage) -> No
     made = stage(SERVERS)
     made.answer_all()
     gone = made.invitations[2]
-    (answer,) = made.tell_s1(Withdrawal(made.params.survey, gone.access))
+    (answer,) = made.send_to_s1(Withdrawal(made.params.survey, gone.access))
     assert isinstance(answer, Acknowledgement)
     assert made.s1.view.first_messages.get(gone.user) is None  # its share is deleted
-    assert made.tell_s1(made.people[2].report)[0].why is Reason.CLOSED
+    assert made.send_to_s1(made.people[2].report)[0].why is Reason.CLOSED
     assert isinstance(
-        made.tell_s1(Withdrawal(made.params.survey, gone.access))[0], Acknowledgement
+        made.send_to_s1(Withdrawal(made.params.survey, gone.access))[0], Acknowledgement
     )  # the same again
     made.settle(made.deadline())
     assert made.counts() == [1, 1, 0, 1, 1, 1]
-    assert isinstance(made.tell_s1(made.client.outcome_request(made.device(2)))[0], FinalStatement)
-    assert isinstance(made.tell_s1(made.client.outcome_request(made.device(3)))[0], InclusionProof)
+    assert isinstance(
+        made.send_to_s1(made.client.outcome_request(made.device(2)))[0], FinalStatement
+    )
+    assert isinstance(
+        made.send_to_s1(made.client.outcome_request(made.device(3)))[0], InclusionProof
+    )
 
 
 def test_who_withdraws_first_cannot_answer_later(stage) -> None:
     made = stage(SERVERS)
     made.answer_all(skip=(1,))
     assert isinstance(
-        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0], Acknowledgement
+        made.send_to_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0],
+        Acknowledgement,
     )
-    assert made.tell_s1(made.people[1].report)[0].why is Reason.CLOSED
+    assert made.send_to_s1(made.people[1].report)[0].why is Reason.CLOSED
 
 
 def test_after_the_manifest_it_is_too_late(stage) -> None:
@@ -281,7 +286,7 @@ def test_after_the_manifest_it_is_too_late(stage) -> None:
     made.answer_all()
     out = made.deadline()
     assert (
-        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
+        made.send_to_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
         is Reason.LATE
     )
     made.settle(out)
@@ -291,7 +296,7 @@ def test_after_the_manifest_it_is_too_late(stage) -> None:
 def test_nobody_else_can_withdraw(stage) -> None:
     made = stage(SERVERS)
     made.answer_all()
-    assert made.tell_s1(Withdrawal(made.params.survey, bytes(32)))[0].why is Reason.UNKNOWN
+    assert made.send_to_s1(Withdrawal(made.params.survey, bytes(32)))[0].why is Reason.UNKNOWN
 
 
 def test_a_restored_s1_asks_before_it_lets_anybody_withdraw(stage) -> None:
@@ -302,12 +307,12 @@ def test_a_restored_s1_asks_before_it_lets_anybody_withdraw(stage) -> None:
     made.settle(made.deadline())
     made.s1, out = kept.do(start_resync)
     assert (
-        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
+        made.send_to_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
         is Reason.EARLY
     )
     made.settle(out)
     assert (
-        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
+        made.send_to_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
         is Reason.LATE
     )
 
@@ -316,10 +321,10 @@ def test_who_has_withdrawn_sends_nothing_more(stage) -> None:
     made = stage(EXPLICIT)
     made.enrol_all()
     access, bundle = made.invitations[0].access, made.people[0].bundle
-    assert isinstance(made.tell_s1(Withdrawal(made.params.survey, access))[0], Acknowledgement)
-    assert made.tell_s1(bundle)[0].why is Reason.CLOSED
+    assert isinstance(made.send_to_s1(Withdrawal(made.params.survey, access))[0], Acknowledgement)
+    assert made.send_to_s1(bundle)[0].why is Reason.CLOSED
     assert (
-        made.tell_s1(made.people[1].bundle)[0].message_hash
+        made.send_to_s1(made.people[1].bundle)[0].message_hash
         == sha256(encode(made.people[1].bundle)).digest()
     )
 
@@ -342,7 +347,8 @@ def test_on_a_sealed_roster_it_is_a_dropout(masked, until) -> None:
         if until == "sent" or i != 3:
             made.come(i)
     assert isinstance(
-        made.tell_s1(Withdrawal(made.params.survey, made.invitations[3].access))[0], Acknowledgement
+        made.send_to_s1(Withdrawal(made.params.survey, made.invitations[3].access))[0],
+        Acknowledgement,
     )
     assert (
         made.s1.view.uploads.get((MaskedSum.tag, made.s1.topology_state.set_digest, 3)) is not None
@@ -360,7 +366,7 @@ def test_explicit_goes_on_without_who_withdrew(stage) -> None:
     made.share_all()
     for i in range(6):
         made.come(i)
-    made.tell_s1(Withdrawal(made.params.survey, made.invitations[0].access))
+    made.send_to_s1(Withdrawal(made.params.survey, made.invitations[0].access))
     made.settle(made.deadline())
     made.settle(made.sum_all(skip=(0,)))
     assert made.counts() == [0, 1, 1, 1, 1, 1]
@@ -394,6 +400,6 @@ def test_version_1_is_not_read() -> None:
 
 def test_each_server_holds_the_value_that_it_committed_to() -> None:
     setup = set_up(Laplace(items=2, users=8, epsilon=1.0), MASKED, SeededStream(1))
-    assert setup.params.keys.s1_commitment != setup.params.keys.s2_commitment
+    assert setup.params.keys.coordinator_commitment != setup.params.keys.aggregator_commitment
     with pytest.raises(ProtocolError, match="committed"):
         Coordinator.begin(setup.params, setup.s1.key, committed_value=bytes(32))

@@ -57,7 +57,7 @@ class AggregatorRules:
     def scrub(self, s: Aggregator, rows: StepRows) -> Aggregator:
         """The state after the survey is over, without anything that depends on answers."""
         # Statements and manifest stay: a restored coordinator may still ask for them.
-        rows.scrub("part_verdicts")
+        rows.scrub("part_verifications")
         rows.scrub("mac_keys")
         return replace(s, partial_sum=None, topology_state=None)
 

@@ -50,7 +50,7 @@ from faircount.protocol.wire.messages import (
     reject,
 )
 from faircount.protocol.wire.roster_messages import RosterConfirmation
-from faircount.protocol.wire.signing import Statement, compute_link, verify_statement
+from faircount.protocol.wire.signing import Statement, compute_chain_link, verify_statement
 
 
 def coordinate(s: Coordinator, message: Message, reader: RowReader) -> Step[Coordinator]:
@@ -156,7 +156,7 @@ def _dispatch(s: Coordinator, rows: StepRows, message: Message) -> Change:
 
 def _on_signed(s: Coordinator, rows: StepRows, message: Signed) -> Change:
     """Handle a statement of the aggregator, and send what comes next."""
-    statement = verify_statement(s.params.keys.s2, Party.AGGREGATOR, message)
+    statement = verify_statement(s.params.keys.aggregator, Party.AGGREGATOR, message)
     if statement is None:
         why = "the signature is not that of the aggregator in the parameters"
         return s, (reject(Reason.UNSIGNED, why),)
@@ -172,11 +172,11 @@ def _on_signed(s: Coordinator, rows: StepRows, message: Signed) -> Change:
 
 
 def _on_statement(s: Coordinator, rows: StepRows, statement: Statement) -> Change:
-    """Handle a verified statement, and remember its link if it is the newest."""
+    """Handle a verified statement, and remember its chain link if it is the newest."""
     after, out = _dispatch_statement(s, rows, statement)
     # A statement that was rejected must not count as received: it is asked for again.
-    if statement.signed.number > s.newest_link.number and not _is_rejected(out):
-        after = replace(after, newest_link=compute_link(statement.signed))
+    if statement.signed.number > s.chain_end.number and not _is_rejected(out):
+        after = replace(after, chain_end=compute_chain_link(statement.signed))
     return after, out
 
 
@@ -216,11 +216,11 @@ def adopt(s: Coordinator, rows: StepRows, message: SyncState) -> Change:
     if history is None:
         why = "the history that the aggregator sent does not fit together"
         return s, (reject(Reason.MALFORMED, why),)
-    if not history.is_over and len(history.statements) < s.newest_link.number:
+    if not history.is_over and len(history.statements) < s.chain_end.number:
         # An answer that was delayed or repeated: a newer statement was received since.
         return s, ()
     # check: other-history - an aggregator that denies what it signed gets a second try
-    if not history.is_over and s.newest_link != history.link(s.newest_link.number):
+    if not history.is_over and s.chain_end != history.chain_link(s.chain_end.number):
         ending = aggregator_contradiction("it does not know what it had signed")
         return abort_without_aggregator(s, rows, ending)
 

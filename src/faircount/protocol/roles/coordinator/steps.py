@@ -2,7 +2,7 @@
 
 A topology builds its handlers from these functions:
 
-    admit_person, store_first_message   a participant enrols, or reports in `servers`
+    admit_participant, store_first_message   a participant enrols, or reports in `servers`
     upload                              a participant of the roster sends another message
     withdraw                            a participant deletes the report before the manifest
     with_manifest                       the batch is fixed
@@ -69,8 +69,8 @@ def request_hashes_now(s: Coordinator, rows: StepRows) -> list[bytes]:
 
 
 def to_aggregator(s: Coordinator, content: Message) -> Signed:
-    """A signed message with a link to the newest statement received from the aggregator."""
-    return sign(s.key, Party.COORDINATOR, content, s.newest_link)
+    """A signed message with a chain link to the newest statement received from the aggregator."""
+    return sign(s.key, Party.COORDINATOR, content, s.chain_end)
 
 
 def with_manifest(s: Coordinator, manifest: Message, *path: Phase) -> Coordinator:
@@ -121,7 +121,7 @@ def _is_on_roster(s: Coordinator, user: bytes) -> bool:
     return any(entry.user == user for entry in s.roster)
 
 
-def admit_person(
+def admit_participant(
     s: Coordinator, rows: StepRows, access: bytes, public_key: bytes
 ) -> bytes | Rejection:
     """The user id of an invited participant with a public key, or why nobody is admitted."""
@@ -136,7 +136,7 @@ def admit_person(
         why = "a public key is canonical and belongs to one participant: make a new one"
         return reject(Reason.MALFORMED, why)
     is_full = len(rows.first_messages) >= s.params.n_max and user not in rows.first_messages
-    # check: people-admitted - the sum of more people than were planned for may wrap around
+    # check: participants-admitted - the sum of more people than were planned for may wrap around
     # After a restore, participants of the confirmed roster enrol again: they always have a place.
     if is_full and not _is_on_roster(s, user):
         return reject(Reason.FULL, f"the survey has its {s.params.n_max} participants")
@@ -238,7 +238,7 @@ def request_abort(s: Coordinator, ending: Ending) -> Change:
     """
     spent = s.rules.charges_abort(s)
     aborted = make_aborted(s.params.survey, ending, Party.COORDINATOR, spent=spent)
-    request = make_statement(s.key, Party.COORDINATOR, aborted, s.newest_link)
+    request = make_statement(s.key, Party.COORDINATOR, aborted, s.chain_end)
     return replace(s, final=request), (request.signed,)
 
 

@@ -98,7 +98,7 @@ class Masked(Topology):
                 "into parts: k must be larger"
             )
         # Without a commitment the aggregator could choose the graph when it knows the roster.
-        if params.keys.s2_commitment == NO_COMMITMENT:
+        if params.keys.aggregator_commitment == NO_COMMITMENT:
             raise ParameterError(
                 "masked surveys draw a graph: the aggregator must commit to a value"
             )

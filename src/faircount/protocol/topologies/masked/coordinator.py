@@ -335,7 +335,7 @@ class MaskedCoordinator(PeersCoordinator):
         if s.manifest == manifest:
             return s
         members = members_of(manifest.members, s.n)
-        senders = members_of(manifest.included, s.n)
+        senders = members_of(manifest.senders, s.n)
         if members is None or senders is None or len(manifest.encrypted_shares) != len(senders):
             return None
         # Once recorded it may have been sent: the aggregator may have this total already.
@@ -361,7 +361,7 @@ class MaskedCoordinator(PeersCoordinator):
         masked = masked_state(s)
         if masked.total is not None:
             return True
-        senders = members_of(s.manifest.included, s.n) or ()
+        senders = members_of(s.manifest.senders, s.n) or ()
         seeds = dict(zip(senders, s.manifest.encrypted_shares, strict=True))
         for j in masked.accepted:
             stored = coordinator.intact_upload(s, rows, MaskedSum, s.manifest.set_digest, j)

@@ -66,7 +66,7 @@ class Graph:
         return np.lexsort((words[:, 1], words[:, 0])).astype(np.int64)
 
     @cached_property
-    def place(self) -> NDArray[np.int64]:
+    def ring_position(self) -> NDArray[np.int64]:
         """The position of each member on the ring."""
         found = np.empty(self.n, dtype=np.int64)
         found[self.order] = np.arange(self.n)
@@ -75,14 +75,14 @@ class Graph:
     def neighbours_of(self, member: int) -> list[int]:
         """The neighbours of a member, ascending."""
         # One row only: a client of a large survey must not build the table of all neighbours.
-        around = (self.place[member] + self._steps) % self.n
+        around = (self.ring_position[member] + self._steps) % self.n
         found: list[int] = np.sort(self.order[around]).tolist()
         return found
 
     @cached_property
     def neighbours(self) -> NDArray[np.int64]:
         """Row i: the neighbours of member i, ascending."""
-        return np.sort(self.order[(self.place[:, None] + self._steps) % self.n], axis=1)
+        return np.sort(self.order[(self.ring_position[:, None] + self._steps) % self.n], axis=1)
 
     @cached_property
     def reverse_index(self) -> NDArray[np.int64]:

@@ -107,7 +107,7 @@ def verify_roster(member: Member, message: Neighbourhood) -> Placed | Rejection:
     """
     params = member.params
     index = message.index
-    confirmation = verify_message(params.keys.s2, Party.AGGREGATOR, message.confirmation)
+    confirmation = verify_message(params.keys.aggregator, Party.AGGREGATOR, message.confirmation)
     if not isinstance(confirmation, RosterConfirmation):
         return reject(Reason.UNSIGNED, "The aggregator did not sign this roster")
     n = confirmation.n
@@ -156,10 +156,10 @@ def share(placed: Placed, answer: int, entropy: Entropy) -> Masker:
     """
     member = placed.member
     response = member.params.mechanism.respond_as(member.index, answer, entropy)
-    return prepare(placed, response, member.crypto.keypair(entropy), entropy)
+    return make_report(placed, response, member.crypto.keypair(entropy), entropy)
 
 
-def prepare(placed: Placed, response: Residues, mask: KeyPair, entropy: Entropy) -> Masker:
+def make_report(placed: Placed, response: Residues, mask: KeyPair, entropy: Entropy) -> Masker:
     """Share a mask key drawn before; `entropy` is for the polynomial and the nonces."""
     member = placed.member
     # One share for each neighbour, in roster order: its index is 1 + the neighbour's position.
@@ -369,7 +369,7 @@ def _verify_statement(masker: Masker, statement: Signed) -> AcceptedMembers | Re
     """
     member = masker.member
     wanted = masker.last
-    stated = verify_message(member.params.keys.s2, Party.AGGREGATOR, statement)
+    stated = verify_message(member.params.keys.aggregator, Party.AGGREGATOR, statement)
     if not isinstance(stated, AcceptedMembers) or stated.survey != member.params.survey:
         return reject(Reason.UNSIGNED, "The aggregator did not sign for this: give nothing")
     if (

@@ -78,7 +78,7 @@ class NextPartRequest(Message):
 class AcceptedReports(Message):
     """The accepted reports, fixed for good, as a bitmap over the manifest.
 
-    With proofs, also which encrypted shares the aggregator could decrypt (`opened`), and its
+    With proofs, also which encrypted shares the aggregator could decrypt (`decrypted`), and its
     verifier shares for those: the coordinator checks every proof again.
     """
 
@@ -86,7 +86,7 @@ class AcceptedReports(Message):
     manifest_hash: Hash
     members: VarBytes
     root: Hash
-    opened: VarBytes = b""
+    decrypted: VarBytes = b""
     verifier_shares: VarBytes = b""
 
 
@@ -100,14 +100,14 @@ class AggregateShare(Message):
 
 
 @message(23, Party.AGGREGATOR)
-class PartVerdicts(Message):
+class PartVerification(Message):
     """What the aggregator records about the reports of one part; kept until the end, never sent.
 
-    `opened` and `members` are bitmaps over the part: which encrypted shares could be decrypted, and
-    which reports are accepted.
+    `decrypted` and `members` are bitmaps over the part: which encrypted shares could be decrypted,
+    and which reports are accepted.
     """
 
-    opened: VarBytes
+    decrypted: VarBytes
     members: VarBytes
     verifier_shares: VarBytes
     coins: VarBytes

@@ -65,10 +65,10 @@ def respond(
     # Whatever is random is drawn here and stored, so that a retry sends the same bytes.
     response = draw_vector(params.mechanism, answer, entropy)
     seed = entropy.bytes(SEED_BYTES)
-    return prepare(params, invitation, response, seed, crypto.keypair(entropy), entropy, crypto)
+    return make_report(params, invitation, response, seed, crypto.keypair(entropy), entropy, crypto)
 
 
-def prepare(
+def make_report(
     params: SurveyParameters,
     invitation: Invitation,
     response: Residues,

@@ -102,7 +102,7 @@ class TwoStage(Topology):
                 "k is 0 for m'_j helpers, or phi + 1 for that many; only 0 without phi"
             )
         # Without a commitment the aggregator could choose the value, and so the helpers, late.
-        if params.keys.s2_commitment == NO_COMMITMENT:
+        if params.keys.aggregator_commitment == NO_COMMITMENT:
             raise ParameterError(
                 "two-stage surveys elect helpers: the aggregator must commit to a value"
             )

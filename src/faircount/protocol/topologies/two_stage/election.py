@@ -51,7 +51,7 @@ class Slots:
     def __len__(self) -> int:
         return len(self.item)
 
-    def owed(self, items: Sequence[int], attempt: int) -> Ints:
+    def find_owed(self, items: Sequence[int], attempt: int) -> Ints:
         """Positions of the slots of these items that get a holder in this attempt.
 
         Their shares are due from the reporters of the items.
@@ -186,13 +186,13 @@ def verify_election(
     Cached, as `draw_orders` and `draw_ballot` are, for simulations, in which all clients check the
     same one.
     """
-    election = verify_message(params.keys.s2, Party.AGGREGATOR, signed)
+    election = verify_message(params.keys.aggregator, Party.AGGREGATOR, signed)
     if not isinstance(election, Election) or election.survey != params.survey:
         return reject(Reason.UNSIGNED, "The aggregator did not sign this election")
     if election.digest != digest:
         return reject(Reason.WRONG_DIGEST, "the election was held for another roster")
     # check: election-value - the aggregator picks the helpers by choosing its value late
-    if sha256(election.revealed).digest() != params.keys.s2_commitment:
+    if sha256(election.revealed).digest() != params.keys.aggregator_commitment:
         return reject(
             Reason.WRONG_DIGEST, "The aggregator revealed another value than it had committed to"
         )
