@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from faircount.core.errors import FaircountError, UnreachableError
 from faircount.dashboard.surveys import Surveys
@@ -27,10 +27,10 @@ def fill(page: Page, values: dict[str, str]) -> None:
         page.get_by_label(label).fill(text)
 
 
-def saved(place: Page | Locator, name: str, page: Page | None = None) -> bytes:
+def saved(page: Page, name: str) -> bytes:
     """The file that a button lets the browser save."""
-    with (page or place).expect_download() as saving:
-        place.get_by_role("button", name=name, exact=True).click()
+    with page.expect_download() as saving:
+        page.get_by_role("button", name=name, exact=True).click()
     return saving.value.path().read_bytes()
 
 
@@ -102,11 +102,9 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     expect(page.get_by_role("row", name=re.compile("^Planned"))).to_contain_text("401e-6")
     expect(page.get_by_role("row", name=re.compile("^Achieved"))).to_contain_text("40")
     expect(page.get_by_text("Spent: epsilon 40 of 100")).to_be_visible()
-    # Before the label's buttons of the same name.
-    results = page.locator("section", has_text="Downloads")
     begins = {"CSV": b"item,estimate", "JSON": b"{", "PNG": b"\x89PNG", "SVG": b"<?xml"}
     assert {
-        kind: saved(results, kind, page).startswith(start) for kind, start in begins.items()
+        kind: saved(page, kind).startswith(start) for kind, start in begins.items()
     } == dict.fromkeys(begins, True)
     page.get_by_role("button", name="Your surveys").click()
     expect(page.get_by_role("listitem").filter(has_text="drinks")).to_contain_text(
@@ -186,12 +184,14 @@ PEOPLE = "First name;Private;Work\n" + "".join(
 )
 
 
-def test_people_come_from_a_spreadsheet(owner, owner_page) -> None:
+def test_people_come_from_a_spreadsheet(owner, owner_page, look_at) -> None:
     page = owner_page()
     page.get_by_role("button", name="New survey").click()
     file = {"name": "people.csv", "mimeType": "text/csv", "buffer": PEOPLE.encode()}
     page.get_by_label("Table of people").set_input_files(file)
-    expect(page.get_by_text("Choose the column that tells people apart")).to_be_visible()
+    asked = page.get_by_text("Choose the column that tells people apart")
+    expect(asked.first).to_be_visible()
+    look_at(page, "dashboard-form-people")
     page.get_by_label("Column that tells people apart").select_option("Work")
     expect(page.get_by_text("8 people in people.csv.")).to_be_visible()
     expect(page.get_by_text("They begin with: p1@work.example, p2@work.example")).to_be_visible()
@@ -267,9 +267,11 @@ def test_the_privacy_label_is_a_page_and_a_document(owner, owner_page) -> None:
     owner.creates("labelled")
     page = owner_page()
     page.get_by_role("button", name="labelled").click()
-    assert b"How well is my answer protected?" in saved(page, "HTML")
-    assert b'"kind": "faircount privacy label"' in saved(page, "JSON")
-    assert b'kind: "faircount privacy label"' in saved(page, "YAML")
+    expect(page.locator("blockquote")).to_contain_text("% sure which one you chose")
+    assert b"How well is my answer protected?" in saved(page, "Privacy label (HTML)")
+    document = saved(page, "Label for programs (JSON)")
+    assert b'"kind": "faircount privacy label"' in document
+    assert b'kind: "faircount privacy label"' in saved(page, "Label for programs (YAML)")
 
 
 def test_a_survey_that_the_planner_advises_against_is_created_anyway(owner, owner_page) -> None:

@@ -37,7 +37,9 @@ def confirm(page: Page, name: str, yes: str) -> None:
     page.get_by_role("button", name=yes, exact=True).click()
 
 
-def test_invitations_and_reminders_go_to_the_right_people_once(owner, owner_page, sink) -> None:
+def test_invitations_and_reminders_go_to_the_right_people_once(
+    owner, owner_page, sink, look_at
+) -> None:
     links = owner.creates("mailed", people="\n".join(PEOPLE))
     page = owner_page()
     open_survey(page, "mailed")
@@ -45,6 +47,7 @@ def test_invitations_and_reminders_go_to_the_right_people_once(owner, owner_page
     expect(page.get_by_text("8 mails are in")).to_be_visible()
     expect(page.get_by_text(links[0])).to_be_visible()
     assert sink.mails == []
+    look_at(page, "dashboard-mail")
     confirm(page, "Send invitations", "No")
     confirm(page, "Send invitations", "Yes, send invitations")
     expect(page.get_by_text("Sent: 8")).to_be_visible()

@@ -82,8 +82,7 @@ export function showCreation(typed, actions) {
   );
   const valuesOf = () => ({ ...Object.fromEntries(new FormData(form)), ...source.values() });
   const askPlanner = debounce(
-    // The planner needs the number of people only.
-    () => actions.advise({ ...valuesOf(), sheet: undefined }),
+    askForAdvice,
     (advice) => {
       headline.replaceChildren(...headlines(advice));
       // Offered only where the planner advises against the survey.
@@ -91,6 +90,12 @@ export function showCreation(typed, actions) {
       details.replaceChildren(...adviceDetails(advice));
     },
   );
+
+  /** The planner's advice; it needs the number of people only, once the table is readable. */
+  async function askForAdvice() {
+    const problem = source.problem();
+    return problem ? { problem } : actions.advise({ ...valuesOf(), sheet: undefined });
+  }
 
   function storeValues() {
     const values = valuesOf();

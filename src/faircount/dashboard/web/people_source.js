@@ -8,7 +8,7 @@ import { button, payloadOf, problemMessage, sentence } from "./parts.js";
 const ACCEPTED = ".csv,.tsv,.txt,.xlsx,.xlsm";
 
 /**
- * {box, values, isUsed}: `values()` belong to the form, `chosen` is what was chosen before,
+ * {box, values, isUsed, problem}: `values()` belong to the form, `chosen` is what was chosen before,
  * `onChange(chosen)` is called when it changes. `ask(values)` has the table read by the program.
  */
 export function peopleSource(chosen, ask, onChange) {
@@ -96,7 +96,8 @@ export function peopleSource(chosen, ask, onChange) {
 
   display();
   return {
-    box: element("div", {}, field, found),
+    box: element("div", { class: "source" }, field, found),
+    problem: () => chosen?.about.problem ?? null,
     isUsed: () => chosen !== null,
     values: () => valuesOf(chosen),
   };

@@ -265,10 +265,14 @@ const en = {
   coordinatorSilent:
     "The coordinator does not tell the status of this survey right now. This page keeps trying.",
   surveyDeleted: "This survey was deleted from both servers. Its result is kept in this folder.",
-  labelTitle: "Privacy label",
+  labelTitle: "What you promise",
   labelText:
-    "A page for participants that says what this survey promises and what it does not, and the " +
-    "same for programs. All numbers are computed again when you download it.",
+    "The privacy label says on one page what this survey promises and what it does not, for " +
+    "example for your intranet; the other files say the same to programs. All numbers are " +
+    "computed again when you download it.",
+  labelPage: "Privacy label (HTML)",
+  labelJson: "Label for programs (JSON)",
+  labelYaml: "Label for programs (YAML)",
   moreTitle: "More",
   moreRepeat:
     "You can ask the same people the same question again, from the same privacy budget, or begin a " +
@@ -839,10 +843,14 @@ const de = {
     "Der Koordinator nennt den Stand dieser Umfrage gerade nicht. Diese Seite versucht es weiter.",
   surveyDeleted:
     "Diese Umfrage wurde auf beiden Servern gelöscht. Ihr Ergebnis bleibt in diesem Ordner.",
-  labelTitle: "Datenschutz-Steckbrief",
+  labelTitle: "Was Sie versprechen",
   labelText:
-    "Eine Seite für die Teilnehmenden, die sagt, was diese Umfrage verspricht und was nicht, und " +
-    "dasselbe für Programme. Alle Zahlen werden beim Herunterladen neu berechnet.",
+    "Der Datenschutz-Steckbrief sagt auf einer Seite, was diese Umfrage verspricht und was nicht, " +
+    "etwa für Ihr Intranet; die anderen Dateien sagen dasselbe für Programme. Alle Zahlen werden " +
+    "beim Herunterladen neu berechnet.",
+  labelPage: "Datenschutz-Steckbrief (HTML)",
+  labelJson: "Steckbrief für Programme (JSON)",
+  labelYaml: "Steckbrief für Programme (YAML)",
   moreTitle: "Weiteres",
   moreRepeat:
     "Sie können dieselben Personen dasselbe noch einmal fragen, aus demselben Privatheitsbudget, " +

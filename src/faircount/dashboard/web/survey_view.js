@@ -26,7 +26,7 @@ export function showSurvey(name, actions) {
   const budget = updatable((spent, group) => (spent ? budgetSection(spent, group) : null));
   const invitations = updatable((survey, isOver) => invitationsSection(survey, isOver, actions));
   const mail = mailSection(actions.mail);
-  const label = updatable((invited) => (invited ? labelSection(actions) : null));
+  const label = updatable((promise) => labelSection(promise, actions));
   const more = updatable((facts) => moreSection(facts, actions));
   const parts = [
     about, alerts, result, progress, control, budget, invitations, mail, label, more,
@@ -50,7 +50,7 @@ export function showSurvey(name, actions) {
     const isOver = found !== null;
     invitations.update({ invited: survey.invited, n_max: survey.n_max }, isOver);
     mail.update(isOver ? null : mails, status);
-    label.update(survey.invited);
+    label.update({ epsilon: survey.epsilon, delta: survey.delta });
     more.update({ isOver, deleted: survey.deleted, population: survey.population });
   };
 }
@@ -70,7 +70,6 @@ function introduction(survey) {
     sentence("surveyServers", operators, { class: "quiet" }),
     sentence("surveyPlanned", numbers, { class: "quiet" }),
     sentence(survey.proven ? "adviceProven" : "adviceUnproven", {}, { class: "quiet" }),
-    participantsRead(survey),
     survey.deleted ? sentence("surveyDeleted", {}, { class: "warning" }) : null,
   ];
 }
@@ -86,15 +85,16 @@ function warnings(few, problem) {
 const silenceText = ({ code }) => (code === "unreachable" ? "coordinatorAway" : "coordinatorSilent");
 
 /** The document that says what the survey promises, to publish or to keep. */
-function labelSection(actions) {
-  const files = ["html", "json", "yaml"].map((type) => {
-    const click = () => actions.save(`label.${type}`);
-    return element("button", { type: "button", click }, type.toUpperCase());
-  });
+function labelSection(promise, actions) {
   return section(
     "labelTitle",
+    participantsRead(promise),
     sentence("labelText", {}, { class: "quiet" }),
-    buttons(files),
+    buttons(
+      button("labelPage", () => actions.save("label.html")),
+      button("labelJson", () => actions.save("label.json")),
+      button("labelYaml", () => actions.save("label.yaml")),
+    ),
   );
 }
 
