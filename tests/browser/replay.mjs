@@ -264,7 +264,7 @@ async function judged(one, accepted) {
 async function acknowledged(one) {
   const survey = Uint8Array.from({ length: 16 }, (_, at) => at);
   const accepted = await decode(unhex(one.accepted));
-  return verifyAcknowledgement({ s1: unhex(one.s1) }, survey, accepted, unhex(one.body));
+  return verifyAcknowledgement({ coordinator: unhex(one.s1) }, survey, accepted, unhex(one.body));
 }
 
 const u32Hex = (value) => value.toString(16).padStart(8, "0");

@@ -29,7 +29,7 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Withdrawal
-from faircount.protocol.wire.signing import Link, sign
+from faircount.protocol.wire.signing import ChainLink, sign
 from faircount.server.common.settings import CoordinatorSettings
 from faircount.server.coordinator.aggregator_connection import AggregatorConnection
 from faircount.server.coordinator.service import CoordinatorService
@@ -222,7 +222,7 @@ async def get_rejected_by_both(servers: Servers, survey: TrialSurvey) -> None:
     state = await CoordinatorService.of(s1).pending_messages(survey.params.survey)
     assert state is not None
     await s1.database.close()
-    signed = sign(state.key, Party.COORDINATOR, stranger, Link())
+    signed = sign(state.key, Party.COORDINATOR, stranger, ChainLink())
     async with servers.client("s2") as to_s2:
         await AggregatorConnection(to_s2).send(
             state.key, survey.params.survey, signed, survey.params.n_max

@@ -139,7 +139,7 @@ def almost_noiseless() -> Callable[[Path, Topology, int], Survey]:
         SurveyFolder(folder / "survey").create(params, owner)
         survey = Survey.at(folder / "survey")
         survey.invite(numbered_people(users))
-        survey.servers.request(params, "open", people=users)
+        survey.servers.request(params, "open", invited=users)
         return survey
 
     return make

@@ -32,7 +32,7 @@ COMMANDS = {
     "backup": CommandEntry("recovery", "Copy the database of a running server."),
     "restore": CommandEntry("recovery", "Restore a server from a backup and resynchronize it."),
     "reopen": CommandEntry("recovery", "Open a budget of the aggregator again after a restore."),
-    "privacy": CommandEntry("privacy", "Compute the exact guarantee of given parameters."),
+    "privacy": CommandEntry("privacy", "Compute the guarantee of given parameters."),
     "audit": CommandEntry("audit", "Try to refute a mechanism's privacy claim by running it."),
     "costs": CommandEntry("costs", "Compare Table I of the paper with measured costs."),
     "reproduce": CommandEntry("reproduce", "Reproduce the figures and tables of the paper."),
@@ -134,5 +134,5 @@ def main() -> None:
     """Count answers without seeing any of them, with differential privacy.
 
     Every response is split into secret shares between two servers. Only a noisy total is revealed,
-    and its privacy guarantee is computed exactly.
+    and its privacy guarantee is computed from the noise itself.
     """

@@ -158,8 +158,8 @@ def _run_to_the_end(
             crash = crashes.pop(0)
             crash()
         elif phase != closed_phase and _has_everybody_visited(survey, crowds, phase):
-            state, attempt = phase
-            survey.servers.request(survey.params, "close", state=state, attempt=attempt)
+            name, attempt = phase
+            survey.servers.request(survey.params, "close", phase=name, attempt=attempt)
             closed_phase = phase
         time.sleep(0.1)
 

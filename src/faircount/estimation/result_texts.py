@@ -69,7 +69,7 @@ class ResultWords:
         """An interval of shares."""
         return f"{self.percent(low, digits)} to {self.percent(high, digits)}"
 
-    def interval_head(self, level: float) -> str:
+    def interval_heading(self, level: float) -> str:
         """The title of the column of intervals."""
         return f"{level:.0%} interval"
 
@@ -98,7 +98,7 @@ class ResultWords:
         note = self.sum_note(result)
         return None if note is None else note.partition("; ")[0]
 
-    def counted_head(self, result: Frequencies) -> str:
+    def counted_heading(self, result: Frequencies) -> str:
         """What a result is about, in a line."""
         return f"{result.name}, {result.included:,} people counted, {len(result.items)} items"
 
@@ -242,7 +242,7 @@ class GermanWords(ResultWords):
         """An interval of shares."""
         return f"{self.percent(low, digits)} bis {self.percent(high, digits)}"
 
-    def interval_head(self, level: float) -> str:
+    def interval_heading(self, level: float) -> str:
         """The title of the column of intervals."""
         return f"{100 * level:.0f}-%-Intervall"
 
@@ -278,7 +278,7 @@ class GermanWords(ResultWords):
             "\u00a0% ergeben, aber sie sind verzerrt."
         )
 
-    def counted_head(self, result: Frequencies) -> str:
+    def counted_heading(self, result: Frequencies) -> str:
         """What a result is about, in a line."""
         counted = self.number(result.included)
         return f"{result.name}, {counted} Personen gezählt, {len(result.items)} Antworten"

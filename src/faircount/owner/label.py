@@ -252,12 +252,12 @@ def _yaml_lines(value: Any, indent: str = "") -> list[str]:
     lines = []
     pairs = value.items() if isinstance(value, dict) else ((None, entry) for entry in value)
     for key, entry in pairs:
-        head = f"{indent}-" if key is None else f"{indent}{key}:"
+        start = f"{indent}-" if key is None else f"{indent}{key}:"
         if isinstance(entry, dict | list) and entry:
-            lines.append(head)
+            lines.append(start)
             lines += _yaml_lines(entry, f"{indent}  ")
         else:
-            lines.append(f"{head} {_yaml_scalar(entry)}")
+            lines.append(f"{start} {_yaml_scalar(entry)}")
     return lines
 
 

@@ -101,12 +101,12 @@ def _table(result: Result, bounds: Intervals, words: ResultWords) -> str:
             f"<td class=number>{words.percent(float(result.consistent[place]))}</td>"
             f"<td class=bar>{bar}</td></tr>"
         )
-    heads = (
+    headings = (
         f"<th>{words.answer}</th><th class=number>{words.estimate}</th>"
-        f"<th class=number>{words.interval_head(bounds.level)}</th>"
+        f"<th class=number>{words.interval_heading(bounds.level)}</th>"
         f"<th class=number>{words.consistent}</th><th class=bar></th>"
     )
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f"<table><thead><tr>{headings}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _bar(estimate: float, low: float, high: float) -> str:

@@ -329,14 +329,14 @@ class Plan:
         return plan_axes(self.question, ax)
 
     def _repr_html_(self) -> str:
-        heads = ["mechanism", "95% error", "standard error"]
+        headings = ["mechanism", "95% error", "standard error"]
         if self.question.target_error is not None:
-            heads.append("users needed")
+            headings.append("users needed")
         rows = []
         for name, *figures in self._errors():
-            rows.append([plain.escape_html(name), *figures][: len(heads)])
+            rows.append([plain.escape_html(name), *figures][: len(headings)])
         html = plain.html_paragraph(self.verdict, strong=True)
-        html += plain.html_table(heads, rows)
+        html += plain.html_table(headings, rows)
         html += plain.html_paragraph(f"Assumes: {self.assumption}")
         html += plain.html_paragraph(self.alternative_advice)
         for note in self.notes:

@@ -243,4 +243,4 @@ async def _find_running(tx: Transaction) -> list[SurveyRow]:
 
 async def _mark_lost(tx: Transaction, row: SurveyRow) -> None:
     """End a survey that nobody can read: its key was destroyed when it ended after the backup."""
-    await states.update(tx, row.id, state=str(Phase.ABORTED), due_at=None, version=row.version + 1)
+    await states.update(tx, row.id, phase=str(Phase.ABORTED), due_at=None, version=row.version + 1)

@@ -2,7 +2,7 @@
 
 The coordinator and the aggregator have a database each, with the same tables; `meta` says whose it
 is. Columns called `encrypted` contain AES-256-GCM ciphertexts under keys that are never in the
-database (`keys`). `docs/data-model.md` follows a report through the tables.
+database (`keys`). `docs/reference/data-model.md` follows a report through the tables.
 """
 
 from sqlalchemy import BigInteger, Column, LargeBinary, MetaData, PrimaryKeyConstraint, Table, Text

@@ -56,7 +56,7 @@ def make_survey(both_apps: Any, language: str = "en", *, is_open: bool = True) -
     )
     survey.invite()
     if is_open:
-        survey.servers.request(survey.params, "open", people=PEOPLE)
+        survey.servers.request(survey.params, "open", invited=PEOPLE)
     return survey
 
 
@@ -264,7 +264,7 @@ def test_nothing_is_sent_for_a_survey_that_nobody_can_answer(both_apps: Any, sin
     with pytest.raises(RefusedError, match="not open yet"):
         send(Mailing(survey, SENDER), sink)
     assert "Please answer before" not in Mailing(survey, SENDER).letters()[0].message.get_content()
-    survey.servers.request(survey.params, "open", people=PEOPLE)
+    survey.servers.request(survey.params, "open", invited=PEOPLE)
     survey.servers.request(survey.params, "abort", reason="")
     survey.ending(wait=True)
     with pytest.raises(RefusedError, match="closed"):

@@ -181,7 +181,7 @@ def test_a_survey_without_proofs_says_so(both_apps: Any, tmp_path: Path) -> None
     assert made["supposed"].startswith("clients follow the protocol; no report is proven")
     shown = " ".join(run("survey", "create", tmp_path / "two", *terms).stdout.split())
     assert "There are no proofs that a report is one vote" in shown
-    assert "without proofs a client that lies can move any count" in shown
+    assert "without proofs a malicious client can change any count" in shown
 
 
 # Those of two stages elect reporters, which needs another topology.
@@ -199,7 +199,7 @@ def test_every_mechanism_of_two_servers_over_their_calls(
     SurveyFolder(tmp_path / "survey").create(params, owner)
     survey = Survey.at(tmp_path / "survey")
     survey.invite(numbered_people(6))
-    survey.servers.request(params, "open", people=6)
+    survey.servers.request(params, "open", invited=6)
     participations = connect_all(survey, tmp_path / "devices")
     for participation in participations:
         participation.answer("x")
@@ -220,7 +220,7 @@ def test_a_survey_without_enough_responses_says_so(both_apps: Any, tmp_path: Pat
     done = run("survey", "result", folder, "--wait")
     assert done.exit_code == 4
     text = " ".join(done.stdout.split())
-    reason = "The coordinator (S1) reports: 0 participants responded, 32 are needed"
+    reason = "the coordinator (S1) reports: 0 participants responded, 32 are needed"
     assert f"ended without a result: {reason}" in text
 
 
@@ -378,7 +378,7 @@ def test_surveys_of_other_topologies_can_be_created(
 ) -> None:
     made = run_json(*creation(both_apps, tmp_path / "survey", *terms))
     assert made["topology"] == terms[1]
-    assert SurveyFolder(tmp_path / "survey").parameters().phases[0] == 7200
+    assert SurveyFolder(tmp_path / "survey").parameters().phase_seconds[0] == 7200
 
 
 def test_a_result_of_unequal_coins_uses_those_of_accepted_reports(

@@ -448,7 +448,7 @@ def test_a_survey_is_deleted_when_it_is_over_and_not_before(world: World) -> Non
             ended = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
             assert (ended["phase"], ended["reason"]) == (
                 "aborted",
-                "The coordinator (S1) reports: the owner ended the survey: a mistake in the question",
+                "the coordinator (S1) reports: the owner ended the survey: a mistake in the question",
             )
             for client in (pair.to_s1, pair.to_s2):
                 assert (await client.delete(survey.path)).status_code == 204

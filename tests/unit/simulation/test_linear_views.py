@@ -22,7 +22,7 @@ from faircount.protocol.topologies.masked.messages import MaskedSum, ReadyForTot
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
 from faircount.protocol.wire.packed_rows import sum_packed
-from faircount.protocol.wire.signing import Link, sign
+from faircount.protocol.wire.signing import ChainLink, sign
 from faircount.sharing.packing import pack
 from simulation.linear_views import eliminate_randomness, find_learned_sums, reduce_rows
 from simulation.view_enumeration import ViewEnumerator
@@ -140,7 +140,7 @@ def accepted_members(enumerator: ViewEnumerator, bits: int) -> AcceptedMembers:
 
 
 def sign_for_s2(enumerator: ViewEnumerator, message):
-    return sign(enumerator.s2.state.key, Party.AGGREGATOR, message, Link(0, bytes(32)))
+    return sign(enumerator.s2.state.key, Party.AGGREGATOR, message, ChainLink(0, bytes(32)))
 
 
 def dishonest_s2(first: int, second: int):

@@ -30,7 +30,7 @@ from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import merkle_root, roster_leaves
 from faircount.protocol.wire.messages import ShareBatch
 from faircount.protocol.wire.packed_rows import sum_packed
-from faircount.protocol.wire.signing import Link, sign
+from faircount.protocol.wire.signing import ChainLink, sign
 from faircount.sharing.packing import pack
 from simulation.view_enumeration import CLIENTS, ViewEnumerator, responses
 from simulation.views import IdealFunctionality, every_run, excess, uniform
@@ -200,7 +200,7 @@ def test_those_who_stay_keep_what_is_left_of_the_guarantee(topology, q) -> None:
 
 
 def sign_for_s2(enumerator: ViewEnumerator, message, number: int = 0):
-    return sign(enumerator.s2.state.key, Party.AGGREGATOR, message, Link(number, bytes(32)))
+    return sign(enumerator.s2.state.key, Party.AGGREGATOR, message, ChainLink(number, bytes(32)))
 
 
 def accepted_reports(enumerator: ViewEnumerator, bits: int) -> AcceptedReports:

@@ -197,7 +197,7 @@ def _notes_about(survey: "Survey", own_budget: bool) -> list[str]:
     # Where a topology takes no proofs, there is nothing better to recommend.
     if params.topology.supports_proofs and not params.proven:
         notes.append(
-            "without proofs a client that lies can move any count; --mechanism auto chooses one "
+            "without proofs a malicious client can change any count; --mechanism auto chooses one "
             "with proofs"
         )
     if own_budget:

@@ -209,6 +209,6 @@ def show_result(out: "Console", result: "Result", level: float, covers: str) -> 
     if result.record is not None:
         out.print(make_definitions(words.record_lines(result.record)))
         out.print()
-    out.print(f"{words.counted_head(result)}\n", markup=False)
+    out.print(f"{words.counted_heading(result)}\n", markup=False)
     print_bars(out, result, level=level, covers=covers)
     print_statements(out, result, level, covers)

@@ -161,6 +161,6 @@ function rejections(status, aggregator) {
       formatNumber(second[name] ?? 0),
     ),
   );
-  const heads = ["refusedReason", "refusedCoordinator", "refusedAggregator"];
-  return table(translate("refusedCaption"), heads, rows);
+  const headings = ["refusedReason", "refusedCoordinator", "refusedAggregator"];
+  return table(translate("refusedCaption"), headings, rows);
 }

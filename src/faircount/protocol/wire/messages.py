@@ -120,8 +120,8 @@ def addressee(outgoing: Message) -> Party:
 class Reservation(Message):
     """The aggregator has recorded this manifest for good, and reserved privacy budget for it.
 
-    It is sent before any encrypted share is: budget is charged first, data are opened afterwards.
-    DAP has no counterpart, since it keeps no budget.
+    It is sent before any encrypted share is: budget is charged first, data are decrypted later. DAP
+    has no counterpart, since it keeps no budget.
     """
 
     survey: Id

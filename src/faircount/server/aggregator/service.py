@@ -48,7 +48,7 @@ from faircount.storage.states import States, SurveyRow
 LONG_MESSAGE = 128 * 1024
 """Bytes from which a message is handled in another process.
 
-About 1,900 encrypted shares, or 900 entries of a manifest.
+About 2,700 encrypted shares, or 900 entries of a manifest.
 """
 
 ANSWER_SECONDS = 20.0

@@ -29,7 +29,7 @@ from faircount.storage.keys import KeyFolder, state_key_name, wrapping_key_name
 from faircount.storage.states import SurveyRow
 
 DRAFT = "draft"
-"""The state of a survey that has parameters but no protocol state yet."""
+"""The phase of a survey that has parameters but no protocol state yet."""
 
 MAX_CACHED_PARAMETERS = 64
 """How many surveys' parameters are kept in memory."""

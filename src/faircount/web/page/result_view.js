@@ -32,14 +32,14 @@ export function resultSection(params, published) {
 }
 
 function table(rows, axis, included) {
-  const heads = ["resultItem", "resultShare", "resultRange"].map((name) =>
+  const headings = ["resultItem", "resultShare", "resultRange"].map((name) =>
     element("th", { scope: "col" }, translate(name)),
   );
   return element(
     "table",
     {},
     element("caption", {}, translate("resultCaption", { included: formatNumber(included) })),
-    element("thead", {}, element("tr", {}, heads)),
+    element("thead", {}, element("tr", {}, headings)),
     element("tbody", {}, rows.flatMap((row) => [textRow(row), drawingRow(3, chart(row, axis))])),
   );
 }

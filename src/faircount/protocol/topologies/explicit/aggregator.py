@@ -61,7 +61,9 @@ def _manifest_problem(
         return reject(Reason.WRONG_DIGEST, "the set's digest is not that of the set")
     # phi colluding members could otherwise cut the others apart and read the sum of a part.
     if not is_robustly_connected(wanted.members, wanted.removed, s.params.phi):
-        return reject(Reason.DISCONNECTED, "the set is not connected without the colluding users")
+        return reject(
+            Reason.DISCONNECTED, "the set is not connected without the colluding participants"
+        )
     return None
 
 

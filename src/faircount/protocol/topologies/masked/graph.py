@@ -165,7 +165,9 @@ def draw_graph(revealed: bytes, digest: bytes, n: int, k: int) -> Graph:
     # Half of the neighbours stand on each side of the ring, so only a complete graph may be odd.
     degree = min(k, n - 1)
     if degree < 1 or (degree < n - 1 and degree % 2):
-        raise ParameterError(f"a ring of {n} users needs an even number of neighbours, not {k}")
+        raise ParameterError(
+            f"a ring of {n} participants needs an even number of neighbours, not {k}"
+        )
     return Graph(tagged_hash(b"graph", revealed, digest), n, degree)
 
 
@@ -226,8 +228,8 @@ def plan_graph(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -
         if t <= k and math.log(n) + _log_below(n - 1, n - 1 - lost, k, t) <= limit:
             return k, t
     raise ParameterError(
-        f"no graph of {n} users with at most {MOST_NEIGHBOURS:,} neighbours each tolerates {bad} "
-        f"colluding and {lost} missing: invite more, or plan for fewer"
+        f"no graph of {n} participants with at most {MOST_NEIGHBOURS:,} neighbours each tolerates "
+        f"{bad} colluding and {lost} missing: invite more, or plan for fewer"
     )
 
 

@@ -258,7 +258,7 @@ def _set_problem(masker: Masker, wanted: PeerSet | None) -> Rejection | None:
     if len(wanted.members) < params.minimum or len(_neighbours_in(masker, wanted)) < params.t:
         return reject(
             Reason.TOO_FEW,
-            "this set has too few users or too few neighbours in it: do not take part",
+            "this set has too few participants or too few neighbours in it: do not take part",
         )
     # A set that grows again would differ from an earlier one by members of somebody's choice.
     if last is not None and not (
@@ -384,10 +384,10 @@ def _verify_statement(masker: Masker, statement: Signed) -> AcceptedMembers | Re
         # check: masked-help-included - help from outside the set only unmasks others
         or member.index not in accepted
     ):
-        return reject(Reason.MALFORMED, "this user's own vector is not among those included")
+        return reject(Reason.MALFORMED, "this participant's own vector is not among those included")
     # check: masked-help-minimum - a sum over few users is nearly one report
     if len(accepted) < member.params.minimum:
-        return reject(Reason.TOO_FEW, "too few users are included: give nothing")
+        return reject(Reason.TOO_FEW, "too few participants are included: give nothing")
     return stated
 
 

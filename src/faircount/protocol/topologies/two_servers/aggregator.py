@@ -286,7 +286,7 @@ def _part_problem(
         return reject(Reason.MALFORMED, why)
     # check: manifest-size - with more entries than people some are made up
     if manifest.size > s.params.n_max:
-        return reject(Reason.FULL, f"more than {s.params.n_max} users")
+        return reject(Reason.FULL, f"more than {s.params.n_max} participants")
     return None
 
 
@@ -303,7 +303,7 @@ def _record_whole_manifest(
     """The last part has arrived: record the whole manifest and reserve the budget, or refuse."""
     # check: distinct-keys - one key in two parts would stand for two people
     if not _has_distinct_keys(s, rows, manifest):
-        return s, (reject(Reason.MALFORMED, "two users have the same public key"),)
+        return s, (reject(Reason.MALFORMED, "two participants have the same public key"),)
     revealed = bytes(32)
     if s.params.proven:
         if not opens_commitment(s.params, Party.AGGREGATOR, s.committed_value):

@@ -89,7 +89,8 @@ class TwoStage(Topology):
         """Refuse parameters in which insiders, helpers or the commitment do not fit together."""
         if params.phi and params.mechanism.insiders != params.phi:
             raise ParameterError(
-                "give insiders = phi: the promise must hold against as many users as the shares do"
+                "give insiders = phi: the promise must hold against as many insiders as the "
+                "shares do"
             )
         # Fewer reporters than phi + 1 could not hold that many slots.
         if params.minimum <= params.phi:

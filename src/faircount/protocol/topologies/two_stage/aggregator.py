@@ -220,7 +220,9 @@ def _entries_problem(s: Aggregator, entries: Sequence[ReporterKey]) -> Rejection
         # check: elected-once - a user elected twice fills the set and hides nobody
         or len(places) != len(entries)
     ):
-        return reject(Reason.MALFORMED, "an election is held of users of the roster, each once")
+        return reject(
+            Reason.MALFORMED, "an election is held of participants of the roster, each once"
+        )
     if (
         len(keys) != len(entries)
         # check: reporting-key-fresh - a key of the roster would link a report to its user
@@ -229,7 +231,7 @@ def _entries_problem(s: Aggregator, entries: Sequence[ReporterKey]) -> Rejection
         return reject(Reason.MALFORMED, "a reporter has one key, made for this, and nobody else's")
     # check: election-minimum - an election among few users shows nearly one user's items
     if len(entries) < s.params.minimum:
-        why = f"{len(entries)} users indicated, {s.params.minimum} are needed"
+        why = f"{len(entries)} participants indicated, {s.params.minimum} are needed"
         return reject(Reason.TOO_FEW, why)
     return None
 

@@ -159,11 +159,11 @@ def tally_problem(params: SurveyParameters, n: int, election: Election) -> Rejec
     if eligible is None or not len(reporters) == len(election.lists) == params.N:
         return reject(
             Reason.MALFORMED,
-            "an election names users of the roster, a number and a list for every item",
+            "an election names participants of the roster, a number and a list for every item",
         )
     if len(eligible) < params.minimum:
         return reject(
-            Reason.TOO_FEW, f"{len(eligible)} users indicated, {params.minimum} are needed"
+            Reason.TOO_FEW, f"{len(eligible)} participants indicated, {params.minimum} are needed"
         )
     # A key that occurs twice would let one reporter answer under two numbers.
     if len(election.keys) != len(eligible) or len(set(election.keys)) != len(eligible):
@@ -172,7 +172,8 @@ def tally_problem(params: SurveyParameters, n: int, election: Election) -> Rejec
     # check: counts-fit - the coordinator makes up counts to steer who is elected
     if max(reporters) > len(eligible) or sum(reporters) != reported * len(eligible):
         return reject(
-            Reason.MALFORMED, f"{len(eligible)} users who report {reported} items each do not fit"
+            Reason.MALFORMED,
+            f"{len(eligible)} participants who report {reported} items each do not fit",
         )
     return None
 
