@@ -252,8 +252,8 @@ class GermanWords(ResultWords):
         covered = "nur das Rauschen zum Schutz der Privatheit"
         if bounds.covers == "population":
             covered = "das Rauschen und die Auswahl derer, die geantwortet haben"
-        each = " gemeinsam" if bounds.simultaneous else " für jede Antwort"
-        return f"{self.percent(level, 0)}{each}; {kind}; berücksichtigt ist {covered}"
+        scope = "gemeinsam" if bounds.simultaneous else "für jede Antwort"
+        return f"{self.percent(level, 0)} {scope}; {kind}; berücksichtigt ist {covered}"
 
     def axis(self, result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
         """What the bars and lines of a figure are."""
