@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -136,6 +137,27 @@ def test_the_budget_of_a_population_is_drawn_survey_after_survey(owner, owner_pa
     page.get_by_role("button", name="New survey").click()
     fill(page, {"Name of this group": "tenants", "Possible answers": "a\nb"})
     expect(page.get_by_text("epsilon 100 in total, 75 spent, 25 left")).to_be_visible()
+
+
+def test_a_repeated_survey_shows_what_has_changed(owner, owner_page) -> None:
+    terms = {"population": "patients", "budget_epsilon": "100", "budget_delta": "1e-3"}
+    for name, items in (("before", ("By bus", "By bus")), ("after", ("By bus", "On foot"))):
+        links = owner.creates(name, **terms)
+        owner.trial.answers(links[:4], items[0])
+        owner.trial.answers(links[4:8], items[1])
+        owner.ends(name)
+    page = owner_page()
+    page.get_by_role("button", name="before").click()
+    expect(page.get_by_role("heading", name="Result")).to_be_visible()
+    expect(page.get_by_role("heading", name="Changes since")).to_have_count(0)
+    page.get_by_role("button", name="Your surveys").click()
+    page.get_by_role("button", name="after").click()
+    expect(page.get_by_role("heading", name="Changes since before")).to_be_visible()
+    changes = page.get_by_role("region", name="in percentage points").get_by_role("row")
+    expect(changes.filter(has_text="By bus")).to_have_text(
+        re.compile(r"^By bus-50-50 to -50changed$")
+    )
+    expect(changes.filter(has_text="By bicycle")).to_contain_text("may be noise")
 
 
 def test_a_survey_whose_budget_is_spent_is_refused_before_anybody_is_invited(
@@ -473,6 +495,10 @@ def test_a_folder_that_is_damaged_or_a_server_that_is_away_hides_no_other_survey
     assert found["problem"]
     with pytest.raises(FaircountError):
         surveys.file("broken", "invitations.csv")
+    shutil.copytree(tmp_path / "broken", owner.surveys.folder / "broken")
+    owner.creates("beside-broken")
+    assert owner.surveys.budget("beside-broken")["surveys"] == []
+    shutil.rmtree(owner.surveys.folder / "broken")
 
 
 def test_the_command_prints_an_address_that_works(owner, tmp_path: Path) -> None:

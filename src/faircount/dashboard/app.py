@@ -73,6 +73,7 @@ def _calls(surveys: Surveys) -> dict[tuple[str, str], Call]:
         (survey, "GET"): lambda path, _: surveys.one(path["name"]),
         (f"{survey}/form", "GET"): lambda path, _: surveys.form(path["name"]),
         (f"{survey}/result", "GET"): lambda path, _: surveys.result(path["name"]),
+        (f"{survey}/trend", "GET"): lambda path, _: surveys.trend(path["name"]),
         (f"{survey}/aggregator", "GET"): lambda path, _: surveys.aggregator_status(path["name"]),
         (f"{survey}/people", "GET"): lambda path, _: {"people": surveys.people(path["name"])},
         (f"{survey}/people/{{at}}", "GET"): lambda path, _: surveys.invitation(

@@ -6,6 +6,7 @@ slow server does not delay the news of the other.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,14 @@ class Surveys:
         if (name, changed) not in self._cache:
             self._cache[name, changed] = Survey.at(path, IMPATIENT)
         return self._cache[name, changed]
+
+    def _readable_surveys(self) -> list[Survey]:
+        """All surveys; a damaged folder must not hide what the others tell."""
+        found = []
+        for name in self.names():
+            with suppress(FaircountError):
+                found.append(self.survey(name))
+        return found
 
     def one(self, name: str) -> dict[str, Any]:
         """One survey: its parameters, and its status at the coordinator."""
@@ -276,6 +285,26 @@ class Surveys:
             return {"ended": ending_of(found).to_dict(), "spent": bool(found.spent)}
         return plain_result(found)
 
+    def trend(self, name: str) -> dict[str, Any]:
+        """How the result differs from the one before it; empty if there is none.
+
+        The earlier survey must have asked the same people for the same answers.
+        """
+        survey = self.survey(name)
+        earlier = [other for other in self._readable_surveys() if _can_compare(other, survey)]
+        opened = _opening_time(survey)
+        before = [other for other in earlier if _opening_time(other) < opened]
+        if not before:
+            return {}
+        last = max(before, key=_opening_time)
+        (change,) = last.trend(survey).changes
+        rows = zip(change.estimates, change.low, change.high, change.is_clear, strict=True)
+        changes = []
+        for item, (estimate, low, high, clear) in zip(survey.result().items, rows, strict=True):
+            bounds = {"estimate": float(estimate), "low": float(low), "high": float(high)}
+            changes.append({"item": str(item), **bounds, "clear": clear})
+        return {"before": last.folder.path.name, "changes": changes}
+
     def aggregator_status(self, name: str) -> dict[str, Any]:
         """The status at the aggregator, and the budget, or why they are not known right now."""
         survey = self.survey(name)
@@ -290,7 +319,8 @@ class Surveys:
         survey = self.survey(name)
         found = survey.servers.budget(survey.params.population)
         # The aggregator knows surveys by id only; names and times come from this folder.
-        names = {self.survey(other).params.survey.hex(): other for other in self.names()}
+        readable = self._readable_surveys()
+        names = {other.params.survey.hex(): other.folder.path.name for other in readable}
         known = [charge["survey"] for charge in found["surveys"] if charge["survey"] in names]
         with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
             facts = pool.map(self._name_and_time, [names[survey_id] for survey_id in known])
@@ -323,6 +353,25 @@ class Surveys:
             raise ParameterError(message).with_code("unknown_file", names=names)
         # `result` verifies the aggregator's signature before anything is exported.
         return export_result(survey.result(), kind.removeprefix("result."))
+
+
+def _can_compare(earlier: Survey, later: Survey) -> bool:
+    """Whether two surveys asked the same people for the same answers, and both have a result."""
+    if earlier.params.survey == later.params.survey:
+        return False
+    if earlier.params.population != later.params.population:
+        return False
+    if earlier.params.mechanism.domain.labels != later.params.mechanism.domain.labels:
+        return False
+    # Only results that are kept here: asking the servers for each would take long.
+    folders = (earlier.folder, later.folder)
+    return all(folder.result_file.exists() for folder in folders)
+
+
+def _opening_time(survey: Survey) -> str:
+    record = survey.result().record
+    # Times of the coordinator are in one zone and of one form, so their order is that of the texts.
+    return "" if record is None else record.opened or ""
 
 
 def _label_file(label: PrivacyLabel, kind: str) -> bytes:

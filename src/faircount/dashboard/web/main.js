@@ -154,7 +154,11 @@ function follow(name) {
   async function look() {
     clearTimeout(timer);
     survey = await call("GET", path);
-    if (isOver()) result = await call("GET", `${path}/result`);
+    if (isOver()) {
+      const found = await call("GET", `${path}/result`);
+      const trend = found.ended ? {} : await call("GET", `${path}/trend`);
+      result = { ...found, trend };
+    }
     display();
     if (turn === mine && !isOver()) timer = later(look);
   }

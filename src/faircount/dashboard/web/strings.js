@@ -383,6 +383,13 @@ const en = {
   resultConsistent:
     "Tall mark: the consistent share. These shares are never negative and add up to 100 %, but " +
     "small ones are estimated too large and large ones too small.",
+  trendTitle: "Changes since {before}",
+  trendCaption: "Among the same people, in percentage points",
+  trendChange: "Change",
+  trendRange: "{low} to {high}",
+  trendMeaning: "Meaning",
+  trendClear: "changed",
+  trendNoise: "may be noise",
   resultNone: "The survey ended without a result. The reason:",
   ending_owner: "The owner of the survey ended it.",
   ending_too_few_responses: "Too few people answered: {responses} did, and {minimum} are needed.",
@@ -766,7 +773,7 @@ const de = {
   hint_people:
     "Eine Person pro Zeile, statt der Zahl. Sie bleiben auf diesem Rechner; kein Server bekommt " +
     "sie.",
-  sheetLabel: "Tabelle der Personen (optional)",
+  sheetLabel: "Tabelle der Personen (freiwillig)",
   sheetHint:
     "Eine Tabelle als CSV oder XLSX; ihre erste Zeile benennt die Spalten. Sie bleibt auf diesem " +
     "Rechner, kein Server bekommt sie. Alle Spalten stehen später neben den Einladungen.",
@@ -962,6 +969,13 @@ const de = {
   resultConsistent:
     "Hohe Marke: der stimmige Anteil. Diese Anteile sind nie negativ und ergeben zusammen 100 %, " +
     "aber kleine werden zu groß und große zu klein geschätzt.",
+  trendTitle: "Änderungen seit {before}",
+  trendCaption: "Unter denselben Personen, in Prozentpunkten",
+  trendChange: "Änderung",
+  trendRange: "{low} bis {high}",
+  trendMeaning: "Bedeutung",
+  trendClear: "geändert",
+  trendNoise: "kann Rauschen sein",
   resultNone: "Die Umfrage endete ohne Ergebnis. Der Grund:",
   ending_owner: "Wer die Umfrage macht, hat sie beendet.",
   ending_too_few_responses:
