@@ -46,6 +46,8 @@ NAMES = {
         "bad_requests",
         "acknowledgements",
         "bad_acknowledgements",
+        "device_messages",
+        "bad_device_messages",
     ),
     proofs: ("proven_reports", "bad_reports", "placed_coins"),
 }

@@ -19,6 +19,7 @@ from faircount.protocol.peers import member as user
 from faircount.protocol.peers.messages import PeerKey
 from faircount.protocol.peers.self_mask import AttemptContext, mask_vector
 from faircount.protocol.survey.acknowledgement import sign_together, unsigned_acknowledgement
+from faircount.protocol.survey.devices import sign_for_device
 from faircount.protocol.survey.endings import EndCode, Ending, make_aborted
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
@@ -42,7 +43,13 @@ from faircount.protocol.wire.digests import (
     roster_leaves,
     set_digest,
 )
-from faircount.protocol.wire.messages import PollRequest, Published, Signed, Withdrawal
+from faircount.protocol.wire.messages import (
+    OutcomeRequest,
+    PollRequest,
+    Published,
+    Signed,
+    Withdrawal,
+)
 from faircount.protocol.wire.signing import SigningKey, request_bytes, sign
 from faircount.sharing.keys import SEED_BYTES, public_key
 
@@ -53,7 +60,7 @@ def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
     """A small survey.
 
     Its keys are number 100 (the coordinator), 101 (the aggregator's signatures) and 102 (the
-    aggregator's encryption).
+    aggregator's encryption). Devices of participants have the keys 105 and 106.
     """
     keys = Keys(
         SigningKey(secret(100)).public,
@@ -282,7 +289,9 @@ def graphs() -> list[Case]:
 
 
 def servers_upload() -> list[Case]:
-    """Reports of one client, without and with proofs; salt and nonce are the bytes 00, 01, ..."""
+    """Reports of one client, without and with proofs; salt, nonce and the secret key of the device
+    are the bytes 00, 01, ...
+    """
     with_proofs = [
         _upload(params, draw_vector(params.mechanism, 1, Listed())) for params in proven_surveys()
     ]
@@ -404,7 +413,7 @@ def messages() -> list[Case]:
     two = sha256(b"2").digest()
     examples = [
         PollRequest(SURVEY, 7, one),
-        Withdrawal(SURVEY, one),
+        sign_for_device(Withdrawal, parameters(), one, SigningKey(secret(105))),
         Complaint(SURVEY, 7, one, 2, (1, 258)),
         KeyBundle(SURVEY, 7, one, two, (b"encrypted_share", b"")),
         PeerSum(SURVEY, 7, one, 1, two, b"vector", b"encrypted_share"),
@@ -476,7 +485,11 @@ def acknowledgements() -> list[Case]:
     """The coordinator's acknowledgements of one, two and five messages, with one signature."""
     params = parameters()
     key = SigningKey(secret(100))
-    first_messages = [Withdrawal(SURVEY, sha256(bytes([i])).digest()) for i in range(5)]
+    device = SigningKey(secret(105))
+    access_values = [sha256(bytes([i])).digest() for i in range(5)]
+    first_messages = [
+        sign_for_device(Withdrawal, params, access, device) for access in access_values
+    ]
     made = []
     for count in (1, 2, 5):
         written = [
@@ -496,10 +509,50 @@ def acknowledgements() -> list[Case]:
     return made
 
 
+def device_messages() -> list[Case]:
+    """What the device that answered signs with its own key: a withdrawal, and a question."""
+    params = parameters()
+    device = SigningKey(secret(105))
+    access = sha256(b"access").digest()
+    examples = [
+        sign_for_device(Withdrawal, params, access, device),
+        sign_for_device(OutcomeRequest, params, access, device),
+    ]
+    return [
+        {"name": type(example).__name__, "published": params.published.decode(), "access": access}
+        | {"secret": device.secret, "public": device.public, "body": encode(example)}
+        for example in examples
+    ]
+
+
+def bad_device_messages() -> list[Case]:
+    """Messages that the device which answered has not signed."""
+    params = parameters()
+    device = SigningKey(secret(105))
+    other = SigningKey(secret(106))
+    access = sha256(b"access").digest()
+    good = sign_for_device(Withdrawal, params, access, device)
+    asked = sign_for_device(OutcomeRequest, params, access, device)
+    elsewhere = sign_for_device(
+        Withdrawal, replace(params, question="another question"), access, device
+    )
+    cases = [
+        ("the signature of a question", replace(good, signature=asked.signature)),
+        ("of another invitation", replace(good, access=bytes(32))),
+        ("the key of another device", replace(good, device_key=other.public)),
+        ("for other parameters", elsewhere),
+        ("no signature", replace(good, signature=bytes(64))),
+    ]
+    return [
+        {"why": why, "published": params.published.decode(), "body": encode(wrong)}
+        for why, wrong in cases
+    ]
+
+
 def bad_acknowledgements() -> list[Case]:
     """Acknowledgements that a client must refuse."""
     key = SigningKey(secret(100))
-    body = Withdrawal(SURVEY, bytes(32))
+    body = sign_for_device(Withdrawal, parameters(), bytes(32), SigningKey(secret(105)))
     hashes = [sha256(encode(body)).digest(), bytes(32)]
     good = sign_together(key, [unsigned_acknowledgement(SURVEY, digest) for digest in hashes])[0]
     cases = [

@@ -22,9 +22,11 @@ packages and no build step.
    checked; what is not covered.
 3. **A confirmation**: the answer and what happens to it, in words, and on request the bytes of both
    shares that will leave the device. Nothing is sent before the participant has chosen and
-   confirmed, so a mail scanner that opens the link, or submits the form, changes nothing.
+   confirmed, so a mail scanner that opens the link, or submits the form, changes nothing. Beside
+   the answer it says what the owner could do with a copy of the invitation.
 4. **What became of it**: acknowledged with the coordinator's signature, counted with an inclusion
-   proof, withdrawn, or how the survey ended; the result with 95% intervals; a receipt to save.
+   proof, withdrawn, or how the survey ended; the result with 95% intervals; a receipt to save. A
+   warning if another device has shown the invitation.
 
 The page speaks English and German (`page/strings.js` has every sentence; a further language is a
 further object) and uses logical sides in its layout, so that a right-to-left language needs no
@@ -56,12 +58,13 @@ be closed at any time, in browsers that delete storage after a week, can honestl
 ## What the device stores
 
 One record per survey in IndexedDB, written with strict durability before anything is sent and
-encrypted under a key that scripts cannot read out: the bytes that are sent, the acknowledgement and
-the parameters. Neither the answer nor the token is stored. A retry sends the same bytes, and a
-second tab finds what the first one drew. The page retries while it is open and continues when it is
-opened again; it then also sends again what the coordinator had acknowledged, because a restored
-coordinator may have lost it. "Forget" deletes the record with its key. Opening the page for the
-first time needs a connection.
+encrypted under a key that scripts cannot read out: the bytes that are sent, the key with which this
+device can withdraw, the acknowledgement and the parameters. Neither the answer nor the token is
+stored. A retry sends the same bytes, and a second tab finds what the first one drew. The page
+retries while it is open and continues when it is opened again; it then also sends again what the
+coordinator had acknowledged, because a restored coordinator may have lost it. "Forget" deletes the
+record with its key: after that nobody can withdraw. Opening the page for the first time needs a
+connection.
 
 ## What is not covered
 

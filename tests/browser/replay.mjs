@@ -6,6 +6,7 @@ import {
 } from "../../src/faircount/web/client/canonical_json.js";
 import { bytesText, hex, textBytes, unhex } from "../../src/faircount/web/client/bytes.js";
 import { decode, encode, KNOWN } from "../../src/faircount/web/client/codec.js";
+import { devicePublicKey, signForDevice } from "../../src/faircount/web/client/device.js";
 import {
   entryLeaf, paramsDigest, rootOfPath, sha256,
 } from "../../src/faircount/web/client/digests.js";
@@ -31,6 +32,7 @@ import { accepts, blindedAt, fieldOf, pointOf, valueAt, verifierShareOf } from "
 /** Files that a participant's client in the `servers` topology does not need. */
 export const NOT_OURS = [
   "shamir", "bad_shamir", "masks", "graphs", "sets", "explicit_users", "placed_coins",
+  "bad_device_messages",
 ];
 
 const ONE = 1n << 128n;
@@ -234,6 +236,13 @@ export const REPLAYS = {
   async bad_requests(one) {
     const { name, ...signed } = await decode(unhex(one.statement));
     equal([name, await verifyStatement(unhex(one.public), signed)], ["Signed", null], one.why);
+  },
+
+  async device_messages(one) {
+    const params = await parse(textBytes(one.published));
+    const secret = unhex(one.secret);
+    const made = await signForDevice(one.name, params, unhex(one.access), secret);
+    equal([hex(await devicePublicKey(secret)), hex(made)], [one.public, one.body], "signed");
   },
 
   async acknowledgements(one) {

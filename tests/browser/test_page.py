@@ -92,7 +92,7 @@ LIE = """async (code) => {
   const part = await from("page/participation.js");
   const read = await (await from("client/code.js")).readCode(code);
   const params = await part.invitedParameters(`${location.origin}/`, read);
-  const { form } = params.drawn;
+  const { layout: form } = params.drawn;
   const blind = Array.from(systemRandom(form.degree), (byte) => byte % form.q);
   const row = prove(form, [50, form.q - 49, 0], blind);
   const pair = await (await from("client/encryption.js")).generateKeyPair();
@@ -255,11 +255,15 @@ def test_a_survey_that_is_not_open_yet_takes_the_answer_when_it_is(trial, visito
 
 def test_an_invitation_used_elsewhere_is_told(trial, visitor) -> None:
     (link, *_) = trial.create()
-    answer(visitor(), link, "Aldmoor")
+    first = answer(visitor(), link, "Aldmoor")
     other = opened(visitor(), link)
     choose(other, "Carrow")
+    expect(other.get_by_text("could have answered with it before you")).to_be_visible()
     other.get_by_role("button", name="Send").click()
-    expect(other.get_by_text("This invitation has already been used")).to_be_visible()
+    used = "Somebody else has answered with your invitation"
+    expect(other.get_by_text(used)).to_be_visible()
+    first.get_by_role("button", name="Was my answer counted?").click()
+    expect(first.get_by_text("Another device has tried to use your invitation")).to_be_visible()
 
 
 def test_the_receipt_proves_what_the_server_signed(trial, visitor) -> None:

@@ -11,7 +11,13 @@ from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, Message, decode, encode
 from faircount.protocol.simulator import set_up
-from faircount.protocol.wire.messages import Acknowledgement, FinalStatement, InclusionProof
+from faircount.protocol.wire.messages import (
+    Acknowledgement,
+    FinalStatement,
+    InclusionProof,
+    OutcomeRequest,
+    Reason,
+)
 
 MECHANISM = Laplace(items=["a", "b"], epsilon=1.0, users=10)
 SENT = "Thank you! Your answer has arrived"
@@ -174,8 +180,8 @@ def test_the_device_keeps_neither_answer_nor_token(trial, visitor) -> None:
     for text in ("stage", invitation.access.hex()):
         assert text not in kept["stored"]  # encrypted
     plain = json.loads(kept["opened"])[0]
-    names = "access acknowledgements id publicKey published report server stage unverified user"
-    assert sorted(plain) == names.split()
+    names = "access acknowledgements device id notices publicKey published report server stage"
+    assert sorted(plain) == [*names.split(), "unverified", "user"]
     assert kept["elsewhere"] == 0
     assert context.cookies() == []
 
@@ -269,3 +275,21 @@ def test_an_address_without_protection_is_told(trial, visitor) -> None:
     (link, *_) = trial.create()
     page = opened(visitor(), link.replace("localhost", "unprotected.example"))
     assert refused(page) == "insecure"
+
+
+def test_an_invitation_that_was_taken_over_after_a_restore_is_told(trial, visitor) -> None:
+    """The coordinator lost the report, and somebody else answered before this device came back."""
+    (link, *_) = trial.create()
+    page = opened(visitor(), link)
+    send(page)
+    title(page, SENT)
+
+    def reject_as_used(route: Route) -> None:
+        if not isinstance(decode(route.request.post_data_buffer), OutcomeRequest):
+            return route.continue_()
+        problem = {"reason": int(Reason.INVITATION_USED), "detail": ""}
+        return route.fulfill(status=409, body=json.dumps(problem))
+
+    page.route("**/messages", reject_as_used)
+    page.get_by_role("button", name="Was my answer counted?").click()
+    expect(page.get_by_text("Somebody else has answered with your invitation")).to_be_visible()

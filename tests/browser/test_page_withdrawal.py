@@ -2,11 +2,15 @@
 
 from hashlib import sha256
 
+import httpx
 from playwright.sync_api import Page, Route, expect
 
-from faircount.protocol import encode
+from faircount.client.invitation_codes import read_code
+from faircount.core.entropy import SystemEntropy
+from faircount.protocol import SERVERS, ClientState, encode
 from faircount.protocol.survey.acknowledgement import sign_together, unsigned_acknowledgement
 from faircount.protocol.wire.codec import parse
+from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.messages import Withdrawal
 
 TITLES = {
@@ -46,6 +50,22 @@ def test_withdrawn_in_time_and_too_late(trial, visitor) -> None:
     late.get_by_role("button", name="Withdraw my answer").click()
     late.get_by_role("button", name="Yes, withdraw it").click()
     sees(late, "counted")
+
+
+def test_an_owner_who_has_the_link_takes_no_answer_back(trial, visitor) -> None:
+    links = trial.create(6)
+    trial.answers(links[1:4], "Carrow")
+    page = answer(visitor(), links[0], "Aldmoor")
+    code = read_code(links[0].partition("#")[2])
+    blank = ClientState(code.invitation, 2)
+    owned = SERVERS.client.start(trial.params[-1], blank, StandardCrypto(), SystemEntropy())
+    for message in (SERVERS.client.withdraw(owned).waiting[0], owned.waiting[0]):
+        url = f"{trial.address}{trial.path}/messages"
+        refused = httpx.post(url, content=encode(message)).json()
+        assert refused["title"] == "invitation used"
+    page.get_by_role("button", name="Was my answer counted?").click()
+    expect(page.get_by_text("Another device has tried to use your invitation")).to_be_visible()
+    assert [entry["count"] for entry in trial.close()["counts"]] == [1, 0, 3]
 
 
 def withdraw_at_a_server_that_forgets(trial, page: Page) -> None:

@@ -213,7 +213,7 @@ def test_a_body_without_a_length_is_not_read_beyond_its_limit(servers: Servers) 
 
 async def get_rejected_by_both(servers: Servers, survey: TrialSurvey) -> None:
     """Send a withdrawal that the coordinator does not know, and that no aggregator accepts."""
-    stranger = Withdrawal(survey.params.survey, bytes(32))
+    stranger = Withdrawal(survey.params.survey, bytes(32), bytes(32), bytes(64))
     async with servers.client("s1") as to_s1:
         await send_message(to_s1, survey, stranger)
     # The aggregator reads only what the coordinator signed, so its key is borrowed.

@@ -2,4 +2,7 @@
 
 from security_checks.mutant import ScriptMutant
 
-MUTANTS = (ScriptMutant("page-inclusion-size", "tests/browser/test_client.py -k another_size"),)
+MUTANTS = (
+    ScriptMutant("page-inclusion-size", "tests/browser/test_client.py -k another_size"),
+    ScriptMutant("page-taken-over", "tests/browser/test_page_attacks.py -k taken_over"),
+)

@@ -67,6 +67,8 @@ class Kind(StrEnum):
     SECOND_DEVICE = "second device"
     # Participant `who` withdraws; `how` is what goes wrong (Trouble).
     WITHDRAW = "withdraw"
+    # The owner, who has all invitations, uses that of `who`; `how` says what for.
+    OWNER = "owner"
     # The coordinator signs a false message to the aggregator, about `who`; `how` says which.
     DISHONEST_COORDINATOR = "dishonest coordinator"
     # The aggregator signs a false statement to the coordinator.
@@ -236,6 +238,23 @@ def _withdraw(sim: Simulation, op: Op) -> None:
         _visit(sim, op)
 
 
+def _owner(sim: Simulation, op: Op) -> None:
+    """The owner withdraws, answers or asks in the place of somebody, who has answered or not."""
+    at = op.who % len(sim.devices)
+    device = sim.devices[at]
+    has_answered = device is not None and bool(device.acknowledgements)
+    blank = ClientState(sim.setup.invitations[at], at)
+    owned = sim.client.start(sim.setup.params, blank, sim.crypto, sim.entropy)
+    sim.monitor.items |= sim.client.counted_as(owned)
+    withdrawn = sim.client.withdraw(owned)
+    messages = (withdrawn.waiting[0], owned.waiting[0], sim.client.outcome_request(owned))
+    answers = sim.send_to_s1(messages[op.how % len(messages)])
+    is_rejected = all(isinstance(answer, Rejection) for answer in answers)
+    # A coordinator that was rolled back may have forgotten which device has answered.
+    if has_answered and not is_rejected and not sim.monitor.is_s1_rolled_back:
+        sim.monitor.problems.append("the owner spoke for somebody whose device had answered")
+
+
 # --- dishonest participants -----------------------------------------------------------------------
 
 
@@ -338,6 +357,7 @@ _OPERATIONS: Mapping[Kind, Callable[[Simulation, Op], None]] = {
     Kind.LOSE: _lose,
     Kind.SECOND_DEVICE: _second_device,
     Kind.WITHDRAW: _withdraw,
+    Kind.OWNER: _owner,
     Kind.DISHONEST_COORDINATOR: _dishonest_coordinator,
     Kind.DISHONEST_AGGREGATOR: _dishonest_aggregator,
     Kind.INVALID: _invalid,

@@ -45,6 +45,7 @@ from faircount.protocol.wire.crypto import CryptoSuite, IdealCrypto, StandardCry
 from faircount.protocol.wire.field_codecs import PackedList
 from faircount.protocol.wire.messages import (
     Acknowledgement,
+    Reason,
     Rejection,
     Signed,
     Withdrawal,
@@ -145,14 +146,20 @@ class Simulation:
                 self.in_transit.append(message)
 
     def send_to_s1(self, message: Message) -> tuple[Message, ...]:
-        """The coordinator handles a message. One that it rejects must leave no trace."""
+        """The coordinator handles a message. One that it rejects must leave no trace.
+
+        Except for a note that another device has shown an invitation.
+        """
         before = self.s1.copy()
         self.monitor.observe_arrival_at_s1(message)
         step = coordinate(self.s1.state, message, self.s1.rows)
         step = anchor_coordinator_step(self.anchor, self.s1.state, step)
         self.s1 = self.s1.after(step)
         out = step.messages
-        is_rejected = bool(out) and all(isinstance(answer, Rejection) for answer in out)
+        rejections = [answer for answer in out if isinstance(answer, Rejection)]
+        is_rejected = bool(out) and len(rejections) == len(out)
+        if any(answer.why is Reason.INVITATION_USED for answer in rejections):
+            before.rows.table("notices").update(self.s1.rows.table("notices"))
         if is_rejected and self.s1 != before:
             self.monitor.problems.append("a rejected message changed the coordinator")
         self.post(out)

@@ -23,6 +23,7 @@ from faircount.core.errors import FaircountError, ShareError
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import decode
 from faircount.protocol.survey.acknowledgement import verify_acknowledgement
+from faircount.protocol.survey.devices import is_signed_by_device
 from faircount.protocol.survey.parameters import SurveyParameters, table_digest
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.crypto import StandardCrypto
@@ -347,6 +348,8 @@ def test_a_report_in_the_servers_topology(case) -> None:
         + h(case["salt"])
         + with_length(share)
         + with_length(encrypted_share)
+        # The secret key of the device is the 32 bytes after the nonce.
+        + Ed25519PrivateKey.from_private_bytes(bytes(range(28, 60))).public_key().public_bytes_raw()
     )
     assert (share.hex(), commitment.hex(), with_checksum(body).hex()) == (
         case["share"],
@@ -532,6 +535,24 @@ def acknowledged_root(case: dict) -> bytes:
 def test_acknowledgements(case) -> None:
     key = Ed25519PublicKey.from_public_bytes(h(case["s1"]))
     key.verify(h(case["accepted"])[-72:-8], acknowledged_root(case))
+
+
+@pytest.mark.parametrize("case", cases("device_messages"))
+def test_device_messages(case) -> None:
+    body = h(case["body"])
+    params_digest = tagged_hash("params", case["published"].encode())
+    public = Ed25519PrivateKey.from_private_bytes(h(case["secret"])).public_key()
+    assert public.public_bytes_raw().hex() == case["public"]
+    # Version and tag, then survey, access, key of the device, signature and checksum.
+    assert body[18:50] + body[50:82] == h(case["access"]) + h(case["public"])
+    unsigned = with_checksum(body[:82] + bytes(64))
+    public.verify(body[82:146], b"faircount/1/device\0" + params_digest + unsigned)
+
+
+@bad("bad_device_messages")
+def test_bad_device_messages(case) -> None:
+    params = SurveyParameters.parse(case["published"].encode())
+    assert not is_signed_by_device(params, decode(h(case["body"])))
 
 
 @bad("bad_acknowledgements")

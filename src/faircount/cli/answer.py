@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import CERTIFICATES, FILE, JSON
+from faircount.core.domain import escape_controls
 from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -166,8 +167,19 @@ def _choose_item(
         number = click.prompt("Number of your answer", type=click.IntRange(1, len(items)))
         chosen = items[number - 1]
     if not yes:
+        click.echo(_what_remains(participation.parameters))
         click.confirm("Send this answer? It cannot be changed, only withdrawn", abort=True)
     return chosen
+
+
+def _what_remains(params: "SurveyParameters") -> str:
+    """What an owner can still do with the invitations, said where a participant decides."""
+    owner = escape_controls(params.owner) or "Whoever made the invitations"
+    return (
+        f"{owner} has a copy of your invitation, could have answered with it before you (then you "
+        "will be told), and could have invited people who do not exist. Once you have answered, "
+        "only this device can withdraw your answer."
+    )
 
 
 def show_survey(out: "Console", params: "SurveyParameters") -> None:

@@ -25,7 +25,6 @@ from faircount.client.calls import RemoteServer
 from faircount.client.invitation_codes import Code, read_invitation
 from faircount.client.participation_status import (
     ParticipationStatus,
-    Stage,
     is_withdrawal_acknowledged,
     status_of,
 )
@@ -53,6 +52,7 @@ from faircount.protocol import (
     has_progressed,
 )
 from faircount.protocol.roles.limits import decode_response
+from faircount.protocol.survey.operators import check_operators
 from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.messages import NotReady, Reason, Rejection, reject
 from faircount.transport.limits import MESSAGE_ANSWER, PARAMETERS_ANSWER
@@ -218,7 +218,17 @@ class Participation:
                 "the server shows other parameters than those of your invitation: do not answer, "
                 "ask the person who invited you"
             )
+        check_operators(parameters, self._fetch_signatures())
         return parameters
+
+    def _fetch_signatures(self) -> tuple[bytes, bytes]:
+        """The signatures of the operators of both servers; empty where one is missing."""
+        try:
+            signed = self.server.call("GET", f"{self._path}/operators").json()
+            return bytes.fromhex(signed["s1"] or ""), bytes.fromhex(signed["s2"] or "")
+        except (RemoteError, ValueError, KeyError, TypeError):
+            # A server that shows no signatures is one that has none.
+            return b"", b""
 
     def _position_of(self, item: object) -> int:
         """The position of an item among the survey's items, also if it is given as text."""
@@ -267,7 +277,6 @@ class Participation:
     def _visit(self, client: ClientState) -> ParticipationStatus:
         """Send all pending messages, then ask for the outcome; the status after that."""
         reply: Message | None = None
-        rejection: Message | None = None
         has_sent_report = False
         for _ in range(MAX_EXCHANGES):
             message = self._client.next_message(client)
@@ -278,35 +287,32 @@ class Participation:
                 message = self._client.outcome_request(client)
             reply = self._send(message)
             has_sent_report = has_sent_report or not asks_for_outcome
-            # Why the report was not accepted stays the news, although there is no result yet.
-            if isinstance(reply, Rejection) and not asks_for_outcome:
-                rejection = reply
             # There is no result yet. A coordinator restored from a backup may lack our report.
             if isinstance(reply, NotReady) and not has_sent_report:
-                rejection = self._resend_report(client)
-            if isinstance(reply, NotReady) or _is_too_early(reply):
+                self._resend_report(client)
+            if _is_too_early(reply):
                 break
             following = self._client.handle_response(client, message, reply, SystemEntropy())
             # Saved before the next message is sent, which may depend on this reply.
             if following != client:
                 self._save(following)
             # A server that repeats itself must not keep the client busy.
-            may_continue = has_progressed(client, following)
+            may_continue = has_progressed(client, following) and not isinstance(reply, NotReady)
             if asks_for_outcome and following == client:
                 may_continue = False
             client = following
             if not may_continue:
                 break
-        status = status_of(client, reply)
-        return status_of(client, rejection) if status.stage is Stage.REFUSED else status
+        return status_of(client, reply)
 
-    def _resend_report(self, client: ClientState) -> Message | None:
-        """Send the report once more; the reply, if there was one to send.
+    def _resend_report(self, client: ClientState) -> None:
+        """Send the report once more.
 
         That changes nothing, unless the coordinator was restored from a backup and has lost it.
         """
         report = self._client.message_to_resend(client)
-        return None if report is None else self._send(report)
+        if report is not None:
+            self._send(report)
 
     def _send(self, message: Message) -> Message:
         """The coordinator's reply; a rejection with a reason of the protocol is a reply too."""

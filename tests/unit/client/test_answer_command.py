@@ -118,10 +118,10 @@ def test_a_used_invitation_is_an_error_with_its_reason(servers: Any, tmp_path: P
     used = answer(link, "--item", "2", "--yes", "--state", other_device)
     assert used.exit_code == 2
     assert "did not accept your answer" in used.stdout
-    assert "this invitation was used" in used.stdout
+    assert "somebody else has answered with your invitation" in used.stdout
     again = answer(link, "--state", other_device)
     assert again.exit_code == 2
-    assert "this invitation was used" in again.stdout
+    assert "somebody else has answered with your invitation" in again.stdout
 
 
 def test_an_answer_after_the_survey_closed_is_not_counted(servers: Any) -> None:

@@ -29,6 +29,7 @@ from faircount.protocol.peers import member as members
 from faircount.protocol.peers.member import Member
 from faircount.protocol.peers.messages import AggregateTotal
 from faircount.protocol.simulator import SurveySetup, converse, set_up
+from faircount.protocol.survey.devices import sign_for_device
 from faircount.protocol.topologies.explicit.coordinator import current_set
 from faircount.protocol.topologies.explicit.messages import PeerSum
 from faircount.protocol.topologies.masked.masks import keys_digest
@@ -45,6 +46,7 @@ from faircount.protocol.wire.messages import OutcomeRequest, PollRequest, Publis
 from faircount.protocol.wire.signing import (
     UNCHAINED,
     ChainLink,
+    SigningKey,
     compute_chain_link,
     sign,
     verify_statement,
@@ -107,6 +109,18 @@ class Stage:
     @property
     def places(self) -> range:
         return range(len(self.invitations))
+
+    def inquiry(self, i: int) -> Message:
+        """The question of user i how the survey goes, signed by the device that answered."""
+        return self.client.outcome_request(self.device(i))
+
+    def withdrawal(self, i: int) -> Message:
+        """The withdrawal of user i, signed by the device that answered."""
+        return self.client.withdraw(self.device(i)).waiting[0]
+
+    def signed_with(self, kind: Any, access: bytes) -> Message:
+        """A message for this access value that a device of its own has signed."""
+        return sign_for_device(kind, self.params, access, SigningKey(bytes(32)))
 
     def exchange(self, device: ClientState) -> ClientState:
         asked = self.client.next_message(device)
@@ -252,7 +266,10 @@ class MaskedStage(BytesStage):
     """The parties of a masked survey."""
 
     def inquire(self, member: Member) -> Any:
-        (near,) = self.send_to_s1(OutcomeRequest(member.params.survey, member.enrolment.access))
+        asked = sign_for_device(
+            OutcomeRequest, member.params, member.enrolment.access, member.device
+        )
+        (near,) = self.send_to_s1(asked)
         return near
 
     def spoil(self, i: int) -> None:

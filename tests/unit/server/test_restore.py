@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from database_copies import Copies
 from in_process import in_process, server_in
-from trial_survey import require_success, send_message, set_up
+from trial_survey import TrialSurvey, begin_client, require_success, send_message, set_up
 
 from faircount.cli import main
 from faircount.client.calls import RemoteServer
@@ -23,10 +23,10 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError, RefusedError, RemoteError
 from faircount.mechanisms.laplace import Laplace
 from faircount.owner.survey import Survey
-from faircount.protocol import SERVERS, decode, encode
+from faircount.protocol import SERVERS, Message, decode, encode
 from faircount.protocol.survey.endings import EndCode
 from faircount.protocol.wire.codec import parse
-from faircount.protocol.wire.messages import Reason, Rejection, Reservation, Signed, Withdrawal
+from faircount.protocol.wire.messages import Reason, Rejection, Reservation, Signed
 from faircount.server.common.tokens import Scope, add_token
 from faircount.server.restore import (
     RestoreOutcome,
@@ -213,6 +213,11 @@ def test_a_database_is_not_put_back_under_a_server_that_runs(
         assert sqlite_file(url(tmp_path, "s1")).read_bytes() == before
 
 
+def make_withdrawal(survey: TrialSurvey, place: int) -> Message:
+    client = begin_client(survey, place, 0, SystemEntropy())
+    return SERVERS.client.withdraw(client).waiting[0]
+
+
 def test_a_worker_that_was_forgotten_notices_that_its_database_was_put_back(tmp_path: Path) -> None:
     """What it has in memory is of another past, although as many changes were written in it."""
     address, copy = f"sqlite:///{tmp_path}/s1.sqlite", tmp_path / "copy.sqlite"
@@ -224,18 +229,14 @@ def test_a_worker_that_was_forgotten_notices_that_its_database_was_put_back(tmp_
             require_success(await pair.to_s1.post(f"{survey.path}/open"))
             back_up(address, copy)
             require_success(await pair.to_s1.post(f"{survey.path}/abort"))
-            before = await send_message(
-                pair.to_s1, survey, Withdrawal(survey.params.survey, survey.invitations[0].access)
-            )
+            before = await send_message(pair.to_s1, survey, make_withdrawal(survey, 0))
             assert isinstance(before, Rejection)
             assert before.why is Reason.LATE
             restore_database(address, copy, "coordinator")
             other = await server_in(tmp_path / "s1", address, "s1")
             await restore_coordinator(other)
             await other.database.close()
-            answer = await send_message(
-                pair.to_s1, survey, Withdrawal(survey.params.survey, survey.invitations[1].access)
-            )
+            answer = await send_message(pair.to_s1, survey, make_withdrawal(survey, 1))
             assert isinstance(answer, Rejection)
             assert answer.why is Reason.EARLY  # it asks the aggregator first what stands
 

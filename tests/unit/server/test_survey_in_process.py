@@ -25,6 +25,7 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, ClientState, Invitation, encode
 from faircount.protocol.topologies.two_servers import messages
+from faircount.protocol.topologies.two_servers.messages import Report
 from faircount.protocol.wire.messages import Acknowledgement, Reason, Rejection
 from faircount.server.coordinator.aggregator_connection import AggregatorConnection, AggregatorError
 from faircount.server.coordinator.outbox import Scheduler
@@ -76,6 +77,14 @@ class World:
 def world(tmp_path: Path, fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(messages, "REPORTS_PER_PART", 5)  # claims of three parts
     return World(tmp_path, (fresh_database(), fresh_database()), SeededStream(1))
+
+
+def from_device_of(device: ClientState, other: ClientState) -> Report:
+    """The report of another client, as if this client's device had made it."""
+    first, report = device.waiting[0], other.waiting[0]
+    assert isinstance(first, Report)
+    assert isinstance(report, Report)
+    return replace(report, device_key=first.device_key)
 
 
 async def status(pair: Pair, survey: TrialSurvey) -> dict[str, Any]:
@@ -185,6 +194,7 @@ def test_same_bytes_again_are_fine_and_other_bytes_are_refused_on_every_worker(
                 begin_client(survey, 0, 1, world.entropy),
                 begin_client(survey, 0, 2, world.entropy),
             )
+            other_bytes = from_device_of(device, again)
             early = await send_message(pair.to_s1, survey, device.waiting[0])
             assert isinstance(early, Rejection)
             assert early.why is Reason.EARLY
@@ -193,7 +203,7 @@ def test_same_bytes_again_are_fine_and_other_bytes_are_refused_on_every_worker(
                 assert isinstance(
                     await send_message(servers.to_s1, survey, device.waiting[0]), Acknowledgement
                 )
-                refused = await send_message(servers.to_s1, survey, again.waiting[0])
+                refused = await send_message(servers.to_s1, survey, other_bytes)
                 assert isinstance(refused, Rejection)
                 assert refused.why is Reason.CONFLICT
             now = await status(pair, survey)
@@ -326,9 +336,8 @@ def test_only_the_rows_of_those_who_send_are_read(world: World) -> None:
                 await visit_once(pair.to_s1, survey, device, world.entropy)
             await visit_once(pair.to_s1, survey, devices[0], world.entropy)
             assert (await status(pair, survey))["responses"] == 40
-            assert read == [1] * 40 + [
-                3
-            ]  # an invitation; the repeated one finds its body and its key, too
+            # An invitation; the repeated one finds its body, its key and its device, too.
+            assert read == [1] * 40 + [4]
 
     play(work)
 
@@ -377,7 +386,8 @@ def test_steps_over_everybody_read_a_page_at_a_time(
                 pair.to_s1, pair.to_s2, proven if proofs else plain, SERVERS, world.entropy
             )
             require_success(await pair.to_s1.post(f"{survey.path}/open"))
-            devices = await world.answered(pair, survey, world.devices(survey))
+            begun = world.devices(survey)
+            devices = await world.answered(pair, survey, begun)
             noted = [Counting(service.server.database) for service in (pair.s1, pair.s2)]
             for service, database in zip(
                 (pair.s1, pair.s2, pair.s2.steps), (*noted, noted[1]), strict=True
@@ -394,7 +404,8 @@ def test_steps_over_everybody_read_a_page_at_a_time(
                 for device in devices
             ]
             assert all(client.counted for client in told_all)
-            again = await send_message(pair.to_s1, survey, world.devices(survey)[0].waiting[0])
+            other_bytes = from_device_of(begun[0], world.devices(survey)[0])
+            again = await send_message(pair.to_s1, survey, other_bytes)
             assert isinstance(again, Rejection)
             assert (
                 again.why is Reason.CONFLICT

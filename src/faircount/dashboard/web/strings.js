@@ -355,7 +355,7 @@ const en = {
   refusedCoordinator: "Coordinator",
   refusedAggregator: "Aggregator",
   reason_malformed: "Unreadable",
-  reason_conflict: "The invitation was used before",
+  reason_conflict: "The same device sent something else before",
   reason_unknown: "Unknown invitation",
   reason_unsigned: "Wrong signature or authentication code",
   reason_late: "Too late",
@@ -367,6 +367,8 @@ const en = {
   reason_disconnected: "The remaining people cannot hide each other",
   reason_wrong_shares: "Shares that do not match the coordinator's list",
   reason_closed: "The survey or its budget is closed",
+  reason_invitation_used: "Another device has used the invitation",
+  reason_invitation_replaced: "The invitation was exchanged",
 
   // result
   resultTitle: "Result",
@@ -941,7 +943,7 @@ const de = {
   refusedCoordinator: "Koordinator",
   refusedAggregator: "Aggregator",
   reason_malformed: "Nicht lesbar",
-  reason_conflict: "Die Einladung wurde schon verwendet",
+  reason_conflict: "Dasselbe Gerät hatte schon etwas anderes gesendet",
   reason_unknown: "Unbekannte Einladung",
   reason_unsigned: "Falsche Unterschrift oder falscher Prüfcode",
   reason_late: "Zu spät",
@@ -953,6 +955,8 @@ const de = {
   reason_disconnected: "Die übrigen Personen können einander nicht verbergen",
   reason_wrong_shares: "Anteile, die nicht zur Liste des Koordinators passen",
   reason_closed: "Die Umfrage oder ihr Budget ist geschlossen",
+  reason_invitation_used: "Ein anderes Gerät hat die Einladung verwendet",
+  reason_invitation_replaced: "Die Einladung wurde ausgetauscht",
 
   resultTitle: "Ergebnis",
   resultCaption: "Geschätzte Anteile unter den {included} gezählten Personen",

@@ -127,6 +127,8 @@ TABLE_CODECS: Mapping[str, TableCodecs] = {
     "invited": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
     "first_messages": TableCodecs(stored_codec(bytes), stored_codec(Message)),
     "keys": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
+    "devices": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
+    "notices": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
     "uploads": TableCodecs(stored_codec(Upload), stored_codec(Message)),
     "withdrawn": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
     "manifest_parts": TableCodecs(stored_codec(bytes), stored_codec(Message)),

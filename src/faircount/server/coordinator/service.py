@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from faircount.core.errors import FaircountError
+from faircount.core.errors import FaircountError, ProtocolError
 from faircount.protocol import (
     Coordinator,
     Message,
@@ -348,7 +348,13 @@ class CoordinatorService:
         """Exchange an invitation that was not used for a new one."""
         async with self.server.database.write() as tx:
             row = await _open_survey(tx, survey, caller)
-            await self.change(tx, row, lambda loaded: reissue(loaded.state, old, new, loaded.rows))
+            before = await self.states.load(tx, row)
+            step = await asyncio.to_thread(reissue, before.state, old, new, before.rows)
+            await self._save_for_all(tx, before, step)
+        # Refused after the commit: the device that has answered is told that the owner asked.
+        for answer in step.messages:
+            if isinstance(answer, Rejection):
+                raise ProtocolError(answer.detail.decode())
 
     async def list_respondents(self, caller: Caller, survey: bytes) -> list[bytes]:
         """List the user ids of those who have enrolled or responded.

@@ -219,8 +219,9 @@ async function follow(id) {
 
   /** Show the view again only if it has changed, so that nobody loses the place on the page. */
   async function display() {
-    const { stage, unverified, tooLate } = record;
-    const now = JSON.stringify([stage, unverified, tooLate, news.unreachable, news.early]);
+    const { stage, unverified, tooLate, notices, takenOver } = record;
+    const told = [notices, takenOver];
+    const now = JSON.stringify([stage, unverified, tooLate, told, news.unreachable, news.early]);
     if (now === shown) return updateProgress(news.status);
     shown = now;
     await render();

@@ -110,7 +110,12 @@ const en = {
   confirmProven:
     "A proof that your answer is exactly one vote was added, and everything was split into two " +
     "shares. Neither share alone reveals your answer.",
-  confirmOnce: "You can answer only once. You can withdraw your answer until the survey closes.",
+  confirmOnce:
+    "You can answer only once. Until the survey closes, you can withdraw your answer on this " +
+    "device, and nobody can on another one.",
+  confirmOwner:
+    "Who made the invitations has a copy of yours: {owner} could have answered with it before " +
+    "you (then you will be told), and could have invited people who do not exist.",
   send: "Send",
   back: "Back",
 
@@ -128,7 +133,21 @@ const en = {
   tooLateText: "It was too late to withdraw your answer: it is already being counted.",
   refusedTitle: "The server did not accept your answer",
   refusedConflict:
-    "This invitation has already been used, perhaps on another device. The first answer counts.",
+    "Another answer was sent from this device before. The first one counts.",
+  refusedUsed:
+    "Somebody else has answered with your invitation, unless you did so on another device. The " +
+    "first answer counts, and only the device that sent it can withdraw it. If it was not you, " +
+    "please tell the contact of the survey: whoever made the invitations could have used yours.",
+  refusedReplaced:
+    "Your invitation was replaced by another one. If you have not asked for that, somebody else " +
+    "may answer in your place: please ask the contact of the survey.",
+  noticeOtherDevice:
+    "Another device has tried to use your invitation and was refused. Your answer has not " +
+    "changed. If that was not you, please tell the contact of the survey: whoever made the " +
+    "invitations has a copy of yours.",
+  noticeReissue:
+    "The owner of the survey has tried to replace your invitation and was refused, because you " +
+    "have answered with it.",
   refusedLate: "The survey is closed.",
   refusedUnknown: "The server does not know this invitation.",
   refusedMalformed: "The server could not read what was sent.",
@@ -371,8 +390,12 @@ const de = {
     "Dazu kam ein Beweis, dass Ihre Antwort genau eine Stimme ist, und alles wurde in zwei Teile " +
     "zerlegt. Keiner der beiden Teile verrät allein Ihre Antwort.",
   confirmOnce:
-    "Sie können nur einmal antworten. Bis zum Ende der Umfrage können Sie Ihre Antwort " +
-    "zurückziehen.",
+    "Sie können nur einmal antworten. Bis zum Ende der Umfrage können Sie Ihre Antwort auf diesem " +
+    "Gerät zurückziehen, und niemand auf einem anderen.",
+  confirmOwner:
+    "Wer die Einladungen gemacht hat, hat auch von Ihrer eine Kopie: {owner} könnte damit schon " +
+    "vor Ihnen geantwortet haben (dann erfahren Sie es) und Personen eingeladen haben, die es " +
+    "nicht gibt.",
   send: "Absenden",
   back: "Zurück",
 
@@ -391,8 +414,22 @@ const de = {
   tooLateText: "Zum Zurückziehen war es zu spät: Ihre Antwort wird schon gezählt.",
   refusedTitle: "Der Server hat Ihre Antwort nicht angenommen",
   refusedConflict:
-    "Diese Einladung wurde schon verwendet, vielleicht auf einem anderen Gerät. Die erste " +
-    "Antwort zählt.",
+    "Von diesem Gerät wurde schon eine andere Antwort gesendet. Die erste zählt.",
+  refusedUsed:
+    "Jemand anderes hat mit Ihrer Einladung geantwortet, oder Sie selbst auf einem anderen Gerät. " +
+    "Die erste Antwort zählt, und nur das Gerät, das sie gesendet hat, kann sie zurückziehen. " +
+    "Wenn Sie es nicht waren, sagen Sie es bitte der Kontaktstelle der Umfrage: Wer die " +
+    "Einladungen gemacht hat, könnte Ihre verwendet haben.",
+  refusedReplaced:
+    "Ihre Einladung wurde durch eine andere ersetzt. Wenn Sie nicht darum gebeten haben, könnte " +
+    "jemand anderes an Ihrer Stelle antworten: Bitte fragen Sie die Kontaktstelle der Umfrage.",
+  noticeOtherDevice:
+    "Ein anderes Gerät hat versucht, Ihre Einladung zu verwenden, und wurde abgewiesen. Ihre " +
+    "Antwort ist unverändert. Wenn Sie das nicht waren, sagen Sie es bitte der Kontaktstelle der " +
+    "Umfrage: Wer die Einladungen gemacht hat, hat eine Kopie von Ihrer.",
+  noticeReissue:
+    "Wer die Umfrage macht, hat versucht, Ihre Einladung zu ersetzen, und wurde abgewiesen, weil " +
+    "Sie damit geantwortet haben.",
   refusedLate: "Die Umfrage ist beendet.",
   refusedUnknown: "Der Server kennt diese Einladung nicht.",
   refusedMalformed: "Der Server konnte nicht lesen, was gesendet wurde.",

@@ -150,6 +150,7 @@ export function showConfirmation(params, answer, report, onSend, onBack) {
     ownerText("p", params.items[answer], { class: "answer" }),
     element("p", {}, translate(params.proven ? "confirmProven" : "confirmText")),
     element("p", {}, translate("confirmOnce")),
+    ownerText("p", translate("confirmOwner", { owner: params.owner || translate("noName") })),
     element("div", { class: "buttons" }, send, back),
     element(
       "details",

@@ -27,7 +27,6 @@ from faircount.protocol.wire.crypto import KeyPair
 from faircount.protocol.wire.digests import bitmap
 from faircount.protocol.wire.messages import (
     Acknowledgement,
-    OutcomeRequest,
     Published,
     Reason,
     Reservation,
@@ -153,7 +152,7 @@ def test_a_roster_too_small_for_the_threshold_is_refused_by_its_users(masked) ->
     for member in members:
         play.send_to_s1(member.enrolment)
     play.settle(play.deadline())
-    (near,) = play.send_to_s1(OutcomeRequest(play.setup.params.survey, members[0].enrolment.access))
+    near = play.inquire(members[0])
     assert masked_user.verify_roster(members[0], near).why is Reason.TOO_FEW
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED

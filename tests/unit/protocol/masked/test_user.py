@@ -67,17 +67,13 @@ def test_a_user_believes_in_one_roster_with_its_own_key(masked) -> None:
 
 def test_who_is_not_on_the_roster_has_no_place(masked) -> None:
     play = masked("enrolled", skip=(5,))
-    survey, (absent,) = (
-        play.setup.params.survey,
-        set(play.setup.invitations) - set(play.invitations),
-    )
-    assert play.send_to_s1(OutcomeRequest(survey, absent.access))[0].why is Reason.UNKNOWN
-    assert play.send_to_s1(OutcomeRequest(survey, bytes(32)))[0].why is Reason.UNKNOWN
+    (absent,) = set(play.setup.invitations) - set(play.invitations)
+    for access in (absent.access, bytes(32)):
+        asked = play.signed_with(OutcomeRequest, access)
+        assert play.send_to_s1(asked)[0].why is Reason.UNKNOWN
     fresh = masked("open")
-    assert isinstance(
-        fresh.send_to_s1(OutcomeRequest(fresh.setup.params.survey, fresh.invitations[0].access))[0],
-        NotReady,
-    )
+    asked = fresh.signed_with(OutcomeRequest, fresh.invitations[0].access)
+    assert isinstance(fresh.send_to_s1(asked)[0], NotReady)
 
 
 @pytest.mark.parametrize(

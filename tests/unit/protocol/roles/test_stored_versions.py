@@ -37,9 +37,9 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 LAYOUTS = {
     "aggregator": "9a7735fd087f0b48",
-    "client": "77fd77f695c3e145",
+    "client": "6ff5e3126c5eb002",
     "coordinator": "abb95cdabdaa3fd4",
-    "enrolled-client": "8080453f55f90528",
+    "enrolled-client": "c1e6af619f257180",
     "explicit-client": "350cee9502a5a27b",
     "explicit-coordinator": "0e0761e2f02777c3",
     "masked-client": "b81d52f983064cfb",
@@ -47,7 +47,7 @@ LAYOUTS = {
     "peers-coordinator": "b4727845d21efb9e",
     "servers-aggregator": "a0b78d9a47d929e5",
     "servers-manifest-parts": "4e2fec47d6e10072",
-    "servers-client": "8bb511cb841ff473",
+    "servers-client": "3e922ee559ca1958",
     "servers-coordinator": "45761ecdc50bc5d5",
     "two-stage-client": "2d0d30da3c40ab63",
     "two-stage-coordinator": "0d2541c3a7eb96e8",

@@ -662,7 +662,11 @@ def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
     reservation = Reservation(
         play.params.survey, hash_of(last), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed_value
     )
-    others = [OutcomeRequest(bytes(16), bytes(32))] if spoil == "another kind" else earlier
+    others = (
+        [OutcomeRequest(bytes(16), bytes(32), bytes(32), bytes(64))]
+        if spoil == "another kind"
+        else earlier
+    )
     (answer,) = play.send_to_s1(sync_state(play, last, others, reservation))
     assert answer.why is Reason.MALFORMED
     assert verify_parts(play.s1.view.manifest_parts, last) is None
@@ -733,7 +737,7 @@ def test_everybody_can_check_inclusion_in_whatever_part(stage, block, monkeypatc
     play.answer_all(skip=(3,))
     play.settle(play.deadline())
     for at, invitation in enumerate(play.invitations):
-        (answer,) = play.send_to_s1(OutcomeRequest(play.params.survey, invitation.access))
+        (answer,) = play.send_to_s1(play.inquiry(at))
         key = None if at == 3 else play.people[at].report.public_key
         if at == 3:
             assert isinstance(answer, FinalStatement)

@@ -78,7 +78,9 @@ def test_a_second_draw_of_the_same_person_is_a_conflict(stage) -> None:
     play.answer_all()
     again = servers_user.respond(play.setup.params, play.invitations[0], 3, play.entropy)
     (answer,) = play.send_to_s1(again.report)
-    assert answer.why is Reason.CONFLICT
+    assert answer.why is Reason.INVITATION_USED
+    same_device = replace(again.report, device_key=play.people[0].report.device_key)
+    assert play.send_to_s1(same_device)[0].why is Reason.CONFLICT
     play.settle(play.deadline())
     assert play.counts() == [1] * 6
 
@@ -148,11 +150,9 @@ def test_the_manifest_reveals_nothing_about_the_shares(stage) -> None:
 def test_a_user_can_check_that_it_was_counted(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
-    survey = play.setup.params.survey
-    access = play.invitations[0].access
-    assert isinstance(play.send_to_s1(OutcomeRequest(survey, access))[0], NotReady)
+    assert isinstance(play.send_to_s1(play.inquiry(0))[0], NotReady)
     play.settle(play.deadline())
-    (proof,) = play.send_to_s1(OutcomeRequest(survey, access))
+    (proof,) = play.send_to_s1(play.inquiry(0))
     assert isinstance(proof, InclusionProof)
     first, second = play.people[:2]
     assert verify_inclusion(play.params, proof, first.user, first.public_key)
@@ -162,10 +162,11 @@ def test_a_user_can_check_that_it_was_counted(stage) -> None:
         assert not verify_inclusion(
             play.params, replace(proof, size=size), first.user, first.public_key
         )
-    (answer,) = play.send_to_s1(OutcomeRequest(survey, play.invitations[3].access))
+    (answer,) = play.send_to_s1(play.inquiry(3))
     # The result, for somebody whom it does not count.
     assert isinstance(answer, FinalStatement)
-    assert play.send_to_s1(OutcomeRequest(survey, bytes(32)))[0].why is Reason.UNKNOWN
+    stranger = play.signed_with(OutcomeRequest, bytes(32))
+    assert play.send_to_s1(stranger)[0].why is Reason.UNKNOWN
 
 
 def test_an_invitation_to_other_parameters_is_not_answered(stage) -> None:
@@ -208,7 +209,7 @@ def test_under_300_bytes_for_30_items_and_1000_users() -> None:
         person = servers_user.respond(cast.params, cast.invitations[0], 7, entropy)
         sizes[mechanism.name] = len(encode(person.report))
     assert all(size < 300 for size in sizes.values()), sizes
-    assert sizes == {"laplace": 229, "decoys": 232}
+    assert sizes == {"laplace": 261, "decoys": 264}
 
 
 def test_a_played_survey_carries_its_guarantee() -> None:
@@ -243,7 +244,7 @@ def test_servers_know_no_enrolment(stage) -> None:
     play = stage(SERVERS)
     guest = play.invitations[0]
     enrolment = Enrolment(
-        play.setup.params.survey, guest.access, bytes(31) + b"\1", bytes(32), bytes(32)
+        play.setup.params.survey, guest.access, bytes(31) + b"\1", bytes(32), bytes(32), bytes(32)
     )
     assert play.send_to_s1(enrolment)[0].why is Reason.MALFORMED
     assert resume(play.s1.state, play.s1.rows) == ()

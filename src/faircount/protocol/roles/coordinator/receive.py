@@ -1,7 +1,8 @@
 """How the coordinator (S1) handles a message from a participant or from the aggregator.
 
 Either of them may be malicious, so nothing that they send raises: a message that does not fit is
-rejected, and a rejected message leaves no trace in state or rows.
+rejected, and a rejected message leaves no trace in state or rows. One thing is noted: that another
+device than the one that answered has shown an invitation. The first device is told.
 
     participant    the topology's handler for this kind of message; several messages are written
                    together, and one signature acknowledges them all
@@ -19,6 +20,7 @@ from functools import partial
 from itertools import chain
 
 from faircount.core.errors import ProtocolError
+from faircount.protocol.roles.coordinator.notices import add_notices, note_other_device
 from faircount.protocol.roles.coordinator.state import (
     Change,
     Coordinator,
@@ -137,12 +139,13 @@ def _is_rejected(out: Out) -> bool:
 
 
 def _receive(s: Coordinator, rows: StepRows, message: Message) -> Change:
-    """Handle one of the messages of a step; a rejected one writes nothing."""
+    """Handle one of the messages of a step; a rejected one writes nothing of its own."""
     savepoint = rows.savepoint()
     after, out = _dispatch(s, rows, message)
     if after is s and _is_rejected(out):
         rows.roll_back(savepoint)
-    return after, out
+        note_other_device(s, rows, message, out)
+    return after, add_notices(after, rows, message, out)
 
 
 def _dispatch(s: Coordinator, rows: StepRows, message: Message) -> Change:

@@ -56,7 +56,13 @@ from faircount.protocol.topologies.masked.state import MaskedState, masked_state
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, OVERHEAD
 from faircount.protocol.wire.digests import bitmap, members_of
-from faircount.protocol.wire.messages import NotReady, OutcomeRequest, Reason, reject
+from faircount.protocol.wire.messages import (
+    NotReady,
+    OutcomeRequest,
+    Reason,
+    Rejection,
+    reject,
+)
 from faircount.protocol.wire.packed_rows import is_vector
 from faircount.protocol.wire.roster_messages import RosterConfirmation
 from faircount.protocol.wire.signing import Statement
@@ -116,9 +122,9 @@ class MaskedCoordinator(PeersCoordinator):
         self, s: Coordinator, rows: StepRows, message: OutcomeRequest
     ) -> coordinator.Change:
         """An invited participant's place in the roster, with the entries of its neighbours."""
-        user = coordinator.invited_user(rows, message.access)
-        if user is None:
-            return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
+        user = coordinator.recognize_device(s, rows, message)
+        if isinstance(user, Rejection):
+            return s, (user,)
         if s.confirmation is None:
             return s, (NotReady(s.params.survey, s.phase.encode()),)
         # The roster is ascending by user id.

@@ -100,6 +100,7 @@ class TwoServers(Topology):
             salt=bytes(SALT_BYTES),
             share=bytes(packed_size(mechanism.modulus, vector_size(mechanism))),
             encrypted_share=bytes(ENCRYPTED_SEED_BYTES),
+            device_key=bytes(32),
         )
         return len(encode(report))
 

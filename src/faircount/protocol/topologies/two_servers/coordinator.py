@@ -121,7 +121,7 @@ class TwoServersCoordinator(CoordinatorRules):
         Its form is checked before it is acknowledged: a share that is no vector of field elements
         would spoil the sum of all others.
         """
-        user = coordinator.admit_participant(s, rows, message.access, message.public_key)
+        user = coordinator.admit_participant(s, rows, message)
         if isinstance(user, Rejection):
             return s, (user,)
         size = vector_size(s.params.mechanism)
@@ -326,9 +326,9 @@ class TwoServersCoordinator(CoordinatorRules):
     ) -> coordinator.Change:
         """How the survey ended, and whether it counts this participant, with an inclusion proof."""
         # check: inquiry-invited - anybody could ask whether a person took part
-        user = coordinator.invited_user(rows, message.access)
-        if user is None:
-            return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
+        user = coordinator.recognize_device(s, rows, message)
+        if isinstance(user, Rejection):
+            return s, (user,)
         if s.phase not in FINAL or s.final is None or s.final.signed.by != Party.AGGREGATOR:
             return s, (NotReady(s.params.survey, s.phase.encode()),)
         if s.phase is Phase.ABORTED:
@@ -346,9 +346,10 @@ class TwoServersCoordinator(CoordinatorRules):
         if not isinstance(message, Report | Withdrawal | OutcomeRequest):
             return None
         user = user_id(message.access)
-        if isinstance(message, OutcomeRequest):
-            return (("invited", user),)
-        addresses = (("invited", user), ("first_messages", user), ("withdrawn", user))
+        tables = ["invited", "devices", "notices"]
+        if not isinstance(message, OutcomeRequest):
+            tables += ["first_messages", "withdrawn"]
+        addresses = tuple((table, user) for table in tables)
         if isinstance(message, Report):
             return (*addresses, ("keys", message.public_key))
         return addresses

@@ -10,7 +10,8 @@ from faircount.protocol.wire.codec import U8, U32, Hash, Id, Message, Party, Var
 class Report(Message):
     """A participant's whole response in one message.
 
-    `salt` hides the share in its commitment. The aggregator never sees it.
+    `salt` hides the share in its commitment. The aggregator never sees it. `device_key` verifies
+    what the participant sends later (`survey.devices`).
     """
 
     survey: Id
@@ -20,6 +21,7 @@ class Report(Message):
     salt: Id
     share: VarBytes
     encrypted_share: VarBytes
+    device_key: Hash
 
 
 @dataclass(frozen=True, slots=True)
