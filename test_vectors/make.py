@@ -48,6 +48,8 @@ NAMES = {
         "bad_acknowledgements",
         "device_messages",
         "bad_device_messages",
+        "operators",
+        "bad_operators",
     ),
     proofs: ("proven_reports", "bad_reports", "placed_coins"),
 }

@@ -22,7 +22,8 @@ from faircount.protocol.survey.acknowledgement import sign_together, unsigned_ac
 from faircount.protocol.survey.devices import sign_for_device
 from faircount.protocol.survey.endings import EndCode, Ending, make_aborted
 from faircount.protocol.survey.invitations import Invitation
-from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
+from faircount.protocol.survey.operators import Operator, format_fingerprint, operator_of
+from faircount.protocol.survey.parameters import NO_KEY, Keys, SurveyParameters, propose
 from faircount.protocol.topologies.explicit import user as explicit_user
 from faircount.protocol.topologies.explicit.messages import Complaint, PeerSum
 from faircount.protocol.topologies.masked import graph
@@ -59,8 +60,9 @@ ITEMS = ("tea", "coffee", "water")
 def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
     """A small survey.
 
-    Its keys are number 100 (the coordinator), 101 (the aggregator's signatures) and 102 (the
-    aggregator's encryption). Devices of participants have the keys 105 and 106.
+    Its keys are number 100 (the coordinator), 101 (the aggregator's signatures), 102 (the
+    aggregator's encryption), 105 and 106 (the operators of the coordinator and the aggregator).
+    Devices of participants have the keys 107 and 108.
     """
     keys = Keys(
         SigningKey(secret(100)).public,
@@ -68,6 +70,8 @@ def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
         pair(102).public,
         sha256(secret(104)).digest(),
         sha256(secret(103)).digest(),
+        SigningKey(secret(105)).public,
+        SigningKey(secret(106)).public,
     )
     mechanism = terms.pop("mechanism", None) or DPDS(items=ITEMS, users=100, p=0.25, floor=20)
     people = {
@@ -413,7 +417,7 @@ def messages() -> list[Case]:
     two = sha256(b"2").digest()
     examples = [
         PollRequest(SURVEY, 7, one),
-        sign_for_device(Withdrawal, parameters(), one, SigningKey(secret(105))),
+        sign_for_device(Withdrawal, parameters(), one, SigningKey(secret(107))),
         Complaint(SURVEY, 7, one, 2, (1, 258)),
         KeyBundle(SURVEY, 7, one, two, (b"encrypted_share", b"")),
         PeerSum(SURVEY, 7, one, 1, two, b"vector", b"encrypted_share"),
@@ -485,7 +489,7 @@ def acknowledgements() -> list[Case]:
     """The coordinator's acknowledgements of one, two and five messages, with one signature."""
     params = parameters()
     key = SigningKey(secret(100))
-    device = SigningKey(secret(105))
+    device = SigningKey(secret(107))
     access_values = [sha256(bytes([i])).digest() for i in range(5)]
     first_messages = [
         sign_for_device(Withdrawal, params, access, device) for access in access_values
@@ -512,7 +516,7 @@ def acknowledgements() -> list[Case]:
 def device_messages() -> list[Case]:
     """What the device that answered signs with its own key: a withdrawal, and a question."""
     params = parameters()
-    device = SigningKey(secret(105))
+    device = SigningKey(secret(107))
     access = sha256(b"access").digest()
     examples = [
         sign_for_device(Withdrawal, params, access, device),
@@ -528,8 +532,8 @@ def device_messages() -> list[Case]:
 def bad_device_messages() -> list[Case]:
     """Messages that the device which answered has not signed."""
     params = parameters()
-    device = SigningKey(secret(105))
-    other = SigningKey(secret(106))
+    device = SigningKey(secret(107))
+    other = SigningKey(secret(108))
     access = sha256(b"access").digest()
     good = sign_for_device(Withdrawal, params, access, device)
     asked = sign_for_device(OutcomeRequest, params, access, device)
@@ -552,7 +556,7 @@ def bad_device_messages() -> list[Case]:
 def bad_acknowledgements() -> list[Case]:
     """Acknowledgements that a client must refuse."""
     key = SigningKey(secret(100))
-    body = sign_for_device(Withdrawal, parameters(), bytes(32), SigningKey(secret(105)))
+    body = sign_for_device(Withdrawal, parameters(), bytes(32), SigningKey(secret(107)))
     hashes = [sha256(encode(body)).digest(), bytes(32)]
     good = sign_together(key, [unsigned_acknowledgement(SURVEY, digest) for digest in hashes])[0]
     cases = [
@@ -592,3 +596,52 @@ def bad_requests() -> list[Case]:
         ),
     ]
     return [{"why": why, "public": public, "statement": encode(wrong)} for why, wrong in cases]
+
+
+# --- operators
+
+
+def operators() -> list[Case]:
+    """Signatures of both operators under the parameters, and the fingerprints of their keys."""
+    params = proven_surveys()[0]
+    return [_signed_operators(params)]
+
+
+def bad_operators() -> list[Case]:
+    """Signatures that show a client nothing about who runs the servers."""
+    params = proven_surveys()[0]
+    good = _signed_operators(params)
+    others = Operator(params.s1_operator, SigningKey(secret(107)))
+    other_survey = _signed_operators(replace(params, survey=bytes(16)))
+    cases = [
+        ("no signature", {"s1": None}),
+        ("not hexadecimal", {"s2": "zz" * 64}),
+        ("too long", {"s1": good["s1"].hex() + "00"}),
+        ("the roles exchanged", {"s1": good["s2"], "s2": good["s1"]}),
+        ("signed by another key", {"s1": others.sign(params, Party.COORDINATOR)}),
+        ("signed for another survey", {"s1": other_survey["s1"], "s2": other_survey["s2"]}),
+        (
+            "another name",
+            {"published": replace(params, s2_operator="Acme").published.decode()},
+        ),
+        (
+            "no key",
+            {
+                "published": replace(
+                    params, keys=replace(params.keys, s1_operator_key=NO_KEY)
+                ).published.decode()
+            },
+        ),
+    ]
+    return [{"why": why, **good, **change} for why, change in cases]
+
+
+def _signed_operators(params: SurveyParameters) -> Case:
+    first, key_1 = operator_of(params, Party.COORDINATOR)
+    second, key_2 = operator_of(params, Party.AGGREGATOR)
+    return {
+        "published": params.published.decode(),
+        "s1": Operator(first, SigningKey(secret(105))).sign(params, Party.COORDINATOR),
+        "s2": Operator(second, SigningKey(secret(106))).sign(params, Party.AGGREGATOR),
+        "fingerprints": [format_fingerprint(key_1), format_fingerprint(key_2)],
+    }

@@ -4,7 +4,8 @@ fails if the page is out of date.
 
 from page import write
 
-from faircount.server.coordinator.participant_page import POLICY, page_hash
+from faircount.server.common.page_files import page_hash
+from faircount.server.common.participant_page import POLICY
 
 TEXT = """# The participant's page
 
@@ -37,6 +38,9 @@ other style sheet.
 - The hash of the parameters must be the digest in the [invitation
   code](../reference/invitation-code.md). So the coordinator cannot show other parameters, other
   keys or another guarantee.
+- The operators of both servers must have signed these parameters with the keys in them. The page
+  shows the fingerprints of the keys, to be compared with those that the organizations publish: a
+  name alone can be made up. If both servers have one name or one key, it warns.
 - For `laplace` and `server-laplace` it computes the noise table with integers of any size and
   compares its digest; for every mechanism all derived numbers; where reports are proven, the field
   and degree of the proof, and that each server has committed to a value of its own. It refuses
@@ -70,16 +74,21 @@ connection.
 
 **Other JavaScript from the coordinator.** Whoever serves a page decides what it does: the
 coordinator could send one participant a page that reveals the answer, and the digest in the
-invitation does not prevent that. Three things help: an installed program (`faircount answer`), a
-company that [serves the module itself](../how-to/embed-in-a-page.md), or comparing the hash of the
-page, which is the same for everybody:
+invitation does not prevent that. Neither does a hash that the coordinator shows: one that sends
+another page also sends the true hash. What helps is a program that does not come from the
+coordinator: the installed one (`faircount answer`), a [page from another
+origin](../how-to/embed-in-a-page.md#serve-the-whole-page), or a company that [serves the module
+itself](../how-to/embed-in-a-page.md).
+
+Whoever saves the files that a browser received can compare their hash, which is the same for
+everybody, with the one on the invitation. Of the page that a coordinator serves it is:
 
 ```text
 {hash}
 ```
 
-The coordinator publishes it at `/page.json`, with the hash of every file. Anybody can compute it
-from the files with common tools:
+Anybody can compute it from the files with common tools (`/page.json` has the hash of every file, to
+find the one that differs):
 
 ```sh
 cd src/faircount/web

@@ -15,6 +15,9 @@ SURVEY, POPULATION = "/v1/surveys/{survey}", "/v1/populations/{population}"
 MADE = {200: JSON, 201: JSON}
 
 COORDINATOR: dict[tuple[str, str], Call] = {
+    ("GET", "/v1/operator"): Call(ANYBODY),
+    ("GET", f"{SURVEY}/operators"): Call(ANYBODY),
+    ("PUT", f"{SURVEY}/operators"): Call(body=BYTES),
     ("POST", "/v1/survey-keys"): Call(answers={201: JSON}),
     ("GET", "/v1/reservations"): Call(query=("population",)),
     ("PUT", SURVEY): Call(body=JSON, answers=MADE),
@@ -34,6 +37,7 @@ COORDINATOR: dict[tuple[str, str], Call] = {
 }
 
 AGGREGATOR: dict[tuple[str, str], Call] = {
+    ("GET", "/v1/operator"): Call(ANYBODY),
     ("POST", "/v1/survey-keys"): Call(answers={201: JSON}),
     ("PUT", POPULATION): Call(body=s2.Budget, answers=MADE),
     ("GET", POPULATION): Call(),

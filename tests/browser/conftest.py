@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
-from in_process import Pair, in_process
+from in_process import Pair, in_process, rename_operator
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from trial_survey import fetch_survey_keys, register_parameters
 
 from faircount.client.invitation_codes import Code
 from faircount.client.participation import connect
@@ -24,7 +25,7 @@ from faircount.core.errors import FaircountError
 from faircount.dashboard.app import dashboard_app
 from faircount.dashboard.surveys import Surveys
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.protocol import SERVERS, Invitation, Keys, SurveyParameters, propose
+from faircount.protocol import SERVERS, Invitation, SurveyParameters, propose
 from faircount.protocol.wire.signing import SigningKey
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.coordinator.app import coordinator_app
@@ -135,20 +136,22 @@ class Trial:
     async def _create(self, users: int, opened: bool, terms: dict[str, Any]) -> list[str]:
         mechanism = terms.pop("mechanism", None) or proven(users)
         entropy = SystemEntropy()
+        words = {**WORDS, **terms}
+        rename_operator(self.pair.s1.server, words["s1_operator"])
+        rename_operator(self.pair.s2.server, words["s2_operator"])
         params = propose(
             mechanism,
-            await self._keys(),
+            await fetch_survey_keys(self.pair.to_s1, self.pair.to_s2),
             survey=entropy.bytes(16),
             topology=SERVERS,
-            **{**WORDS, **terms},
+            **words,
         )
         invitations = [Invitation.issue(params.digest, entropy) for _ in range(users)]
         self.params.append(params)
         await self.pair.to_s2.put(
             "/v1/populations/customers", json={"epsilon": 10_000.0, "delta": 0.5}
         )
-        for client in (self.pair.to_s1, self.pair.to_s2):
-            (await client.put(self.path, content=params.published)).raise_for_status()
+        await register_parameters(self.pair.to_s1, self.pair.to_s2, params)
         access = b"".join(issued.access for issued in invitations)
         guests = b"".join(issued.user + issued.enrolment_mac_key for issued in invitations)
         (await self.pair.to_s1.put(f"{self.path}/invited/0", content=access)).raise_for_status()
@@ -156,18 +159,6 @@ class Trial:
         if opened:
             await self._open()
         return [Code(params.survey, invitation).link(self.address) for invitation in invitations]
-
-    async def _keys(self) -> Keys:
-        first = (await self.pair.to_s1.post("/v1/survey-keys")).json()
-        second = (await self.pair.to_s2.post("/v1/survey-keys")).json()
-        named = (
-            first["signing_key"],
-            second["signing_key"],
-            second["encryption_key"],
-            first["commitment"],
-            second["commitment"],
-        )
-        return Keys(*(bytes.fromhex(key) for key in named))
 
     @property
     def path(self) -> str:

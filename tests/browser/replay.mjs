@@ -14,6 +14,7 @@ import { expand, pack, subtract, unpack } from "../../src/faircount/web/client/f
 import {
   deriveInvitation, enrolmentMacKey, entryMac,
 } from "../../src/faircount/web/client/invitation.js";
+import { checkOperators } from "../../src/faircount/web/client/operators.js";
 import { parseInvited, parse } from "../../src/faircount/web/client/parameters.js";
 import { decoysDelta, samplingDelta } from "../../src/faircount/web/client/privacy.js";
 import { prove } from "../../src/faircount/web/client/proof.js";
@@ -251,6 +252,18 @@ export const REPLAYS = {
 
   async bad_acknowledgements(one) {
     equal(await acknowledged(one), false, one.why);
+  },
+
+  async operators(one) {
+    const params = await parse(textBytes(one.published));
+    await checkOperators(params, one);
+    const { s1, s2 } = params.fingerprints;
+    equal([s1, s2], one.fingerprints, "fingerprints");
+  },
+
+  async bad_operators(one) {
+    const params = await parse(textBytes(one.published));
+    equal(await refused(() => checkOperators(params, one), one.why), "operators", "reason");
   },
 };
 

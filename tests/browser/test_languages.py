@@ -144,8 +144,8 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
     assert defined - made - labels - used == set()
 
 
-# The owner's own templates of mails are for the command line and Python.
-NOT_ON_THE_DASHBOARD = {"mail_texts"}
+# The owner's own templates of mails, and pages for other sites, are for the command line and Python.
+NOT_ON_THE_DASHBOARD = {"mail_texts", "page_export"}
 
 # What the dashboard's program refuses comes from these files.
 REFUSING = [

@@ -37,7 +37,8 @@ def test_who_asks_why_who_counts_what_is_promised_and_what_is_not_covered(trial,
         "at most 73.2\u00a0% sure",
         "each of the two organizations, even if up to 3 other participants",
         "If both organizations worked together, they could read your answer.",
-        "If it sent you a different program, that program could read your answer.",
+        "a hash that it shows itself proves nothing.",
+        "Anybody can state any name.",
         "Aldmoor Council sees that you take part and when",
     ):
         expect(page.get_by_text(words)).to_be_visible()

@@ -12,6 +12,9 @@ STRANGE = "tests/unit/server/test_strange_answers.py"
 FILES = "tests/unit/server/test_private_files.py"
 LOST = "tests/unit/server/test_lost_anchor.py"
 APART = "tests/unit/server/test_owners_apart.py"
+OPERATORS = "tests/unit/server/test_operators.py"
+BUNDLE = "tests/unit/server/test_page_files.py"
+SIGNED_BY = "tests/unit/protocol/survey/test_operators.py"
 # The query that returns an owner's reservations, and the same without its condition.
 OWNED = (
     "SELECT reservations.signed FROM reservations JOIN surveys ON surveys.id = "
@@ -78,4 +81,12 @@ MUTANTS = (
     Mutant("forgotten-population", becomes("False"), LOST + " -k opened_closed"),
     Mutant("lost-anchor-ends", NEVER, LOST + " -k ends_what_was_running"),
     Mutant("lost-anchor-keys", REMOVED, LOST + " -k ends_what_was_running"),
+    Mutant("operator-own", NEVER, OPERATORS + " -k another_operator"),
+    Mutant("operator-relayed", NEVER, OPERATORS + " -k takes_no_signature"),
+    Mutant("open-signed", NEVER, OPERATORS + " -k not_opened"),
+    Mutant("operator-signature", NEVER, SIGNED_BY),
+    Mutant("operator-named", NEVER, SIGNED_BY + " -k without_a_key"),
+    Mutant("bundle-integrity", becomes("{}"), BUNDLE + " -k has_its_hash"),
+    Mutant("bundle-address", becomes("True"), BUNDLE + " -k no_address"),
+    Mutant("one-operator-key", becomes("False"), SIGNED_BY + " -k one_operator"),
 )

@@ -26,6 +26,7 @@ COMMANDS = {
     "survey": CommandEntry("survey", "Create and run a survey over the network."),
     "dashboard": CommandEntry("dashboard", "Create and watch surveys in a browser."),
     "answer": CommandEntry("answer", "Take part in a survey that you were invited to."),
+    "page": CommandEntry("page", "Write the participant's page for your own web server."),
     "coordinator": CommandEntry("servers", "Run the coordinator (S1), which collects reports."),
     "aggregator": CommandEntry("servers", "Run the aggregator (S2), which keeps the budgets."),
     "serve": CommandEntry("servers", "Run both servers on this machine, for a trial."),

@@ -40,6 +40,11 @@ _SERVER_OPTIONS = (
         help="Your organization; participants see it before they answer.",
     ),
     click.option(
+        "--show-operator",
+        is_flag=True,
+        help="Print the name and key that your organization should publish, and exit.",
+    ),
+    click.option(
         "--add-token",
         type=click.Choice(["owner", "operator"]),
         help="Print a new access token of this kind and exit.",
@@ -62,7 +67,11 @@ def server_options(command: F) -> F:
 @server_options
 @click.option("--aggregator", metavar="URL", help="Address of the aggregator.")
 def coordinator(
-    settings: Path | None, add_token: str | None, token_days: int | None, **given: Any
+    settings: Path | None,
+    show_operator: bool,
+    add_token: str | None,
+    token_days: int | None,
+    **given: Any,
 ) -> None:
     """Run the coordinator (S1), which collects encrypted reports and keeps deadlines.
 
@@ -78,13 +87,20 @@ def coordinator(
     from faircount.server.run import serve_coordinator
 
     known = read_settings(CoordinatorSettings, settings, given)
-    _start(known, serve_coordinator, add_token, token_days)
+    if show_operator:
+        _show_operator(known)
+    else:
+        _start(known, serve_coordinator, add_token, token_days)
 
 
 @click.command()
 @server_options
 def aggregator(
-    settings: Path | None, add_token: str | None, token_days: int | None, **given: Any
+    settings: Path | None,
+    show_operator: bool,
+    add_token: str | None,
+    token_days: int | None,
+    **given: Any,
 ) -> None:
     """Run the aggregator (S2), which keeps privacy budgets and opens one sum per survey.
 
@@ -100,7 +116,21 @@ def aggregator(
     from faircount.server.run import serve_aggregator
 
     known = read_settings(AggregatorSettings, settings, given)
-    _start(known, serve_aggregator, add_token, token_days)
+    if show_operator:
+        _show_operator(known)
+    else:
+        _start(known, serve_aggregator, add_token, token_days)
+
+
+def _show_operator(settings: "ServerSettings") -> None:
+    """Print what the organization publishes, so that participants can compare it."""
+    from faircount.server.common.base import describe_operator
+    from faircount.server.run import operator_in
+    from faircount.storage.keys import KeyFolder
+
+    shown = describe_operator(operator_in(settings.operator, KeyFolder(settings.key_folder)))
+    for name, value in shown.items():
+        click.echo(f"{name}: {value}")
 
 
 def _start(

@@ -30,6 +30,12 @@ from faircount.owner.remote import BothServers
 from faircount.owner.repeat import check_budget, next_folder, people_of
 from faircount.owner.survey import Survey, create
 from faircount.protocol.survey.endings import ending_of
+from faircount.protocol.survey.operators import (
+    ROLES,
+    format_fingerprint,
+    has_one_operator,
+    operator_of,
+)
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("open", "close", "extend", "abort")
@@ -107,6 +113,8 @@ class Surveys:
             "n_max": params.n_max,
             "s1": params.s1_operator,
             "s2": params.s2_operator,
+            "fingerprints": [format_fingerprint(operator_of(params, role)[1]) for role in ROLES],
+            "one_operator": has_one_operator(params),
             "population": "" if is_unnamed else params.population,
             "invited": survey.folder.invitations_file.exists(),
             "phases": phases_of(params),
@@ -226,7 +234,7 @@ class Surveys:
             message = f"there are {len(invited)} invitations, counted from 0"
             raise ParameterError(message).with_code("no_such_invitation", invited=len(invited))
         chosen = invited[int(position)]
-        link = chosen.code.link(survey.owner.public_address)
+        link = chosen.code.link(survey.owner.link_address)
         return {
             "person": chosen.person,
             "link": link,
@@ -344,7 +352,7 @@ class Surveys:
         if kind in stored:
             return read_file(stored[kind], NO_INVITATIONS)
         if kind == "reminders.csv":
-            return invitations_csv(survey.pending_invitees(), survey.owner.public_address)
+            return invitations_csv(survey.pending_invitees(), survey.owner.link_address)
         if kind in LABELS:
             return _label_file(survey.label(), kind)
         if kind not in (f"result.{suffix}" for suffix in KINDS):

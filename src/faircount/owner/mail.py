@@ -30,6 +30,7 @@ from faircount.owner.mail_texts import (
     format_closing_time,
     own_template,
 )
+from faircount.owner.page_export import PageFacts
 from faircount.owner.people import is_email
 from faircount.owner.survey import Survey
 from faircount.protocol.survey.phases import Phase
@@ -254,12 +255,14 @@ class Mailing:
         }
         facts["closes"] = format_closing_time(status["closes_at"], language)
         facts["promise"] = printed_words(language).promise(params.epsilon)
+        page = PageFacts.of(self.survey.owner)
+        facts |= {"page_hash": page.hash, "server": page.server}
         return facts
 
     def _letter(self, template: Template, invitee: Invitee, facts: dict[str, str]) -> Letter:
         own = {
             "person": invitee.person,
-            "link": invitee.code.link(self.survey.owner.public_address),
+            "link": invitee.code.link(self.survey.owner.link_address),
             "code": invitee.code.grouped_text,
         }
         # Ours win over a column of the same name: a template that says {link} needs the link.

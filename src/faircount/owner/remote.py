@@ -41,7 +41,7 @@ INVITATIONS_PER_CALL = 5000
 
 @dataclass(frozen=True, slots=True)
 class SurveyKeys:
-    """The keys that both servers made for one survey, and the names of their operators."""
+    """The keys that both servers made for one survey, and who runs them as they say."""
 
     keys: Keys
     s1_operator: str
@@ -72,6 +72,8 @@ class BothServers:
             encryption_key=bytes.fromhex(second["encryption_key"]),
             coordinator_commitment=bytes.fromhex(first["commitment"]),
             aggregator_commitment=bytes.fromhex(second["commitment"]),
+            s1_operator_key=bytes.fromhex(first["operator_key"]),
+            s2_operator_key=bytes.fromhex(second["operator_key"]),
         )
         return SurveyKeys(keys, first["operator"], second["operator"])
 
@@ -81,8 +83,11 @@ class BothServers:
         total = {"epsilon": epsilon, "delta": delta}
         # The aggregator first: it must know the budget before anybody can send a report.
         self.s2.call("PUT", _population_path(params.population), json_body=total)
-        self.s2.call("PUT", path_of(params), params.published)
+        reply = self.s2.call("PUT", path_of(params), params.published)
+        signature = bytes.fromhex(read_answer(reply, AGGREGATOR_STATUS)["operator_signature"])
         self.s1.call("PUT", path_of(params), params.published)
+        # Participants never call the aggregator: the coordinator shows them its signature.
+        self.s1.call("PUT", f"{path_of(params)}/operators", signature)
 
     def register_invitations(
         self, params: SurveyParameters, invitations: Sequence[Invitation]

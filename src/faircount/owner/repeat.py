@@ -34,10 +34,13 @@ def repeat(
     phase_seconds = params.phase_seconds
     if open_for is not None:
         phase_seconds = (parse_duration("--open-for", open_for),) * len(params.topology.phases)
+    # Keys are never used for two surveys, so a signature of one survey says nothing in another.
+    fresh = survey.servers.survey_keys()
     again = replace(
         params,
-        # Keys are never used for two surveys, so a signature of one survey says nothing in another.
-        keys=survey.servers.survey_keys().keys,
+        keys=fresh.keys,
+        s1_operator=fresh.s1_operator,
+        s2_operator=fresh.s2_operator,
         survey=SystemEntropy().bytes(16),
         question=params.question if question is None else question,
         phase_seconds=phase_seconds,

@@ -40,6 +40,7 @@ from faircount.owner.invitations import (
     read_invitations,
     too_many_invited,
 )
+from faircount.owner.page_export import PageFacts
 from faircount.owner.people import People, read_people
 from faircount.owner.remote import BothServers, verify_final_statement
 from faircount.protocol import SurveyParameters, propose, topology_named
@@ -63,6 +64,7 @@ GRACE = 30 * DAY
 class SurveyDescription:
     """What participants read before they answer, and how long every phase is open, in seconds.
 
+    s1_operator, s2_operator: names that the servers must state; empty takes whatever they state
     grace: how much longer a phase is held open if there are too few answers at its deadline
     """
 
@@ -146,6 +148,7 @@ class Survey:
         budget: tuple[float, float] | None = None,
         topology: str = "servers",
         address: str | None = None,
+        page: str | None = None,
         language: str = ENGLISH,
         anyway: bool = False,
         epsilon: float = 1.0,
@@ -172,11 +175,14 @@ class Survey:
             that fits the mechanism
         budget: epsilon and delta of the population in all its surveys; by default this survey's
         address: address of the coordinator in invitations, if a proxy gives it another one
+        page: address of the participant's page, if another place than the coordinator serves it;
+            `faircount page export` writes it
         language: of invitations, mails and results, en or de
         anyway: create it even if the error exceeds the average frequency
         epsilon, delta: privacy loss of the survey
         mechanism, topology, floor, colluding: how it is run
-        texts: owner, purpose, contact, s1_operator, s2_operator, population
+        texts: owner, purpose, contact, population; s1_operator and s2_operator: the names that
+            you expect, refused if a server states another one
         """
         unknown = sorted(set(texts) - set(TEXTS))
         if unknown:
@@ -207,6 +213,7 @@ class Survey:
             s1.address if address is None else server_address(address),
             budget or (epsilon, delta),
             printed_words(language).language,
+            "" if page is None else server_address(page),
         )
         description = SurveyDescription(
             question, seconds=seconds, grace=parse_duration("--grace", grace), **texts
@@ -248,8 +255,9 @@ class Survey:
 
     def write_invitations(self, invitees: Sequence[Invitee]) -> None:
         """Write the printable pages and the table."""
-        address = self.owner.public_address
-        pages = invitations_html(self.params, invitees, address, self.owner.language)
+        address = self.owner.link_address
+        page = PageFacts.of(self.owner)
+        pages = invitations_html(self.params, invitees, address, self.owner.language, page)
         # The table comes last, because `invite` takes its presence as a sign that all is written.
         write_durably(self.folder.printable_file, pages)
         write_durably(self.folder.invitations_file, invitations_csv(invitees, address))
@@ -280,7 +288,7 @@ class Survey:
         """
         missing = self.pending_invitees()
         # With the rights of a secret file, because a link lets anybody answer.
-        table = invitations_csv(missing, self.owner.public_address)
+        table = invitations_csv(missing, self.owner.link_address)
         write_durably(path or self.folder.reminders_file, table)
         return missing
 
@@ -524,6 +532,16 @@ def make_parameters(
         owner=description.owner,
         purpose=description.purpose,
         contact=description.contact,
-        s1_operator=description.s1_operator or survey_keys.s1_operator,
-        s2_operator=description.s2_operator or survey_keys.s2_operator,
+        s1_operator=_operator_name("coordinator", description.s1_operator, survey_keys.s1_operator),
+        s2_operator=_operator_name("aggregator", description.s2_operator, survey_keys.s2_operator),
     )
+
+
+def _operator_name(server: str, expected: str, stated: str) -> str:
+    """The name that a server states; refused if the owner expects another."""
+    if expected and expected != stated:
+        raise RefusedError(
+            f"the {server} says that {stated or 'nobody with a name'} runs it, not {expected}: "
+            "check the address in the servers file, or ask its operator for its name"
+        ).with_code("operator_differs", server=server)
+    return stated

@@ -143,6 +143,9 @@ def set_up(
         encryption_keys.public,
         sha256(coordinator_value).digest(),
         sha256(aggregator_value).digest(),
+        # A simulated server lives for one survey, so its operator needs no other key.
+        s1_operator_key=coordinator_key.public,
+        s2_operator_key=aggregator_key.public,
     )
     params = propose(mechanism, keys, survey=entropy.bytes(16), topology=topology, **terms)
     invitations = tuple(Invitation.issue(params.digest, entropy) for _ in range(params.n_max))

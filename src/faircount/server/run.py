@@ -17,6 +17,8 @@ import uvicorn
 
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.files import lock_file, make_private_folder, write_durably
+from faircount.protocol.survey.operators import Operator
+from faircount.protocol.wire.signing import SigningKey
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.aggregator.service import AggregatorService
 from faircount.server.aggregator.step_process import StepMaker, StepProcesses
@@ -56,7 +58,12 @@ async def open_server(settings: ServerSettings, *, has_new_anchor: bool = False)
     anchor = await open_anchor(
         database, settings.anchor_folder, settings.role, has_new_anchor=has_new_anchor
     )
-    return Server(database, keys, anchor, operator=settings.operator)
+    return Server(database, keys, anchor, operator_in(settings.operator, keys))
+
+
+def operator_in(name: str, keys: KeyFolder) -> Operator:
+    """Return the operator of this name with the long-term key in a folder, made if missing."""
+    return Operator(name, SigningKey(keys.operator_secret()))
 
 
 async def new_token(settings: ServerSettings, scope: Scope, expires_at: int | None = None) -> str:
@@ -187,7 +194,7 @@ async def serve_aggregator(settings: AggregatorSettings) -> None:
     metrics = Metrics.create()
     server = _with_metrics(await open_server(settings), metrics)
     await create_first_tokens(server, settings.folder)
-    app = aggregator_app(AggregatorService.of(server, _step_maker(settings)))
+    app = aggregator_app(AggregatorService.of(server, _step_maker(settings)), settings.page_for)
     await _serve(settings, app, private_app(server, metrics), metrics)
 
 

@@ -31,6 +31,9 @@ Table(
     _bytes("params"),
     # The hash of the owner's token.
     _bytes("owner"),
+    # This server's signature of the parameters with its operator's key. The coordinator adds that
+    # of the aggregator, which its owner hands over.
+    _bytes("operators"),
     # The nonce of the encrypted main row in `state_rows`: whoever has it in memory need not read
     # it again. The coordinator has none before the owner opens the survey.
     _bytes("main_nonce", null=True),

@@ -84,6 +84,7 @@ class SurveyRow:
     id: bytes
     params: bytes
     owner: bytes
+    operators: bytes
     # None before the survey has a state.
     main_nonce: bytes | None
     generation: int

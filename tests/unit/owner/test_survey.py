@@ -193,9 +193,12 @@ def test_every_mechanism_of_two_servers_over_their_calls(
     mechanism = shared_mechanisms()[name](**SIX, **EXAMPLES[name])
     s1, s2 = read_servers(both_apps.servers_file)
     owner = OwnerFile(s1, s2, s1.address, (9.0, 0.999))
-    keys = BothServers.of(owner).survey_keys().keys
+    fresh = BothServers.of(owner).survey_keys()
     terms: dict[str, Any] = {"epsilon": 8.0, "minimum": 6, "population": "people"}
-    params = propose(mechanism, keys, survey=SystemEntropy().bytes(16), topology=SERVERS, **terms)
+    terms |= {"s1_operator": fresh.s1_operator, "s2_operator": fresh.s2_operator}
+    params = propose(
+        mechanism, fresh.keys, survey=SystemEntropy().bytes(16), topology=SERVERS, **terms
+    )
     SurveyFolder(tmp_path / "survey").create(params, owner)
     survey = Survey.at(tmp_path / "survey")
     survey.invite(numbered_people(6))

@@ -18,6 +18,7 @@ from trial_survey import TrialSurvey, require_success, set_up
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, propose
+from faircount.protocol.wire.codec import Party
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.common import survey_keys
 from faircount.server.common.tokens import Scope, add_token
@@ -32,6 +33,9 @@ OPEN_TO_ALL = {
     ("s1", "GET", "/v1/surveys/{survey}/status"),
     ("s1", "GET", "/v1/surveys/{survey}/events"),
     ("s1", "GET", "/v1/surveys/{survey}/result"),
+    ("s1", "GET", "/v1/surveys/{survey}/operators"),
+    ("s1", "GET", "/v1/operator"),
+    ("s2", "GET", "/v1/operator"),
 }
 SIGNED = {("s2", "POST", "/v1/surveys/{survey}/messages")}
 OPERATOR = {("s2", "POST", "/v1/populations/{population}/reservations")}
@@ -191,11 +195,14 @@ def test_a_value_serves_one_survey_even_if_a_server_was_rolled_back(
         async with in_process(tmp_path) as pair:
             survey = await prepare_survey(pair)
             path = f"/v1/surveys/{bytes(16).hex()}"
-            again = replace(survey.params, survey=bytes(16)).published
+            params = replace(survey.params, survey=bytes(16))
+            again = params.published
             answer = await pair.to_s2.put(path, content=again)
             assert (answer.status_code, "used this value" in answer.text) == (409, True)
             require_success(await pair.to_s1.post(f"{survey.path}/open"))
             require_success(await pair.to_s1.put(path, content=again))
+            signature = pair.s2.server.operator.sign(params, Party.AGGREGATOR)
+            require_success(await pair.to_s1.put(f"{path}/operators", content=signature))
             require_success(await pair.to_s1.put(f"{path}/invited/0", content=bytes(range(256))))
             answer = await pair.to_s1.post(f"{path}/open")
             assert (answer.status_code, "used this value" in answer.text) == (409, True)

@@ -15,6 +15,7 @@ from trial_survey import (
     begin_client,
     fetch_survey_keys,
     open_trial,
+    register_parameters,
     require_success,
     visit_once,
 )
@@ -177,8 +178,7 @@ def test_a_list_of_people_is_fixed_when_its_survey_has_begun(tmp_path: Path) -> 
         require_success(await pair.to_s2.put("/v1/populations/trial", json=BUDGET))
         params = parameters(await fetch_survey_keys(pair.to_s1, pair.to_s2))
         path = path_of(params)
-        for server in (pair.to_s1, pair.to_s2):
-            require_success(await server.put(path, content=params.published))
+        await register_parameters(pair.to_s1, pair.to_s2, params)
         few = bytes(range(64))
         require_success(await pair.to_s1.put(f"{path}/invited/0", content=few))
         other_bytes = await pair.to_s1.put(f"{path}/invited/0", content=few[::-1])

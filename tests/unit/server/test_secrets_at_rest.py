@@ -65,6 +65,8 @@ async def servers_secrets(pair: Pair, survey: TrialSurvey) -> list[tuple[str, by
         ("coordinator's signing key", s1.key.secret),
         ("aggregator's signing key", s2.key.secret),
         ("box key", s2.encryption_keys.secret),
+        ("coordinator's operator key", pair.s1.server.operator.key.secret),
+        ("aggregator's operator key", pair.s2.server.operator.key.secret),
     ]
 
 

@@ -97,6 +97,8 @@ const en = {
   problem_unsigned_result:
     "The coordinator (S1) shows a result that the aggregator (S2) did not sign for this survey. " +
     "Do not use it, and ask both operators.",
+  problem_operator_differs:
+    "The {server} states another operator than the one that you expect. Check the servers file.",
   problem_no_result: "This survey ended without a result.",
   problem_unknown_mechanism: "This mechanism does not exist. Choose one of: {names}.",
   problem_other_version: "{file} was written by another version of faircount. Use that version.",
@@ -142,6 +144,10 @@ const en = {
   remote_other_budget:
     "This population already has another privacy budget, and a budget is never raised.",
   remote_no_population: "This population has no privacy budget there yet.",
+  remote_other_operator:
+    "Its operator has another name or key than this survey says. Create the survey again.",
+  remote_operator_unsigned:
+    "The operator of the aggregator (S2) has not signed this survey. Invite the people again.",
   remote_no_survey_keys:
     "This server did not make the keys of this survey for you. Create the survey again.",
   remote_no_token: "It does not accept the access token. Ask its operator for a new one.",
@@ -254,7 +260,10 @@ const en = {
     "stays valid, whatever you enter here.",
 
   // one survey
-  surveyServers: "The coordinator (S1) is run by {s1}, the aggregator (S2) by {s2}.",
+  surveyServers:
+    "The coordinator (S1) is run by {s1} (key {s1Key}), the aggregator (S2) by {s2} (key {s2Key}).",
+  surveyOneOperator:
+    "One operator runs both servers and could combine the shares, so this is a trial.",
   surveyPlanned: "Mechanism {mechanism}; planned: epsilon {epsilon}, delta {delta}.",
   tooFew:
     "At this pace only {expected} people will have answered by the closing time, but {minimum} " +
@@ -668,6 +677,9 @@ const de = {
   problem_unsigned_result:
     "Der Koordinator (S1) zeigt ein Ergebnis, das der Aggregator (S2) für diese Umfrage nicht " +
     "unterschrieben hat. Verwenden Sie es nicht und fragen Sie beide Betreiber.",
+  problem_operator_differs:
+    "Der Server {server} nennt einen anderen Betreiber, als Sie erwarten. Prüfen Sie die Datei " +
+    "mit den Servern.",
   problem_no_result: "Diese Umfrage endete ohne Ergebnis.",
   problem_unknown_mechanism: "Dieses Verfahren gibt es nicht. Wählen Sie eines von: {names}.",
   problem_other_version:
@@ -724,6 +736,12 @@ const de = {
     "Diese Personengruppe hat schon ein anderes Privatheitsbudget, und ein Budget wird nie " +
     "erhöht.",
   remote_no_population: "Diese Personengruppe hat dort noch kein Privatheitsbudget.",
+  remote_other_operator:
+    "Sein Betreiber hat einen anderen Namen oder Schlüssel, als diese Umfrage sagt. Legen Sie " +
+    "die Umfrage neu an.",
+  remote_operator_unsigned:
+    "Der Betreiber des Aggregators (S2) hat diese Umfrage nicht unterschrieben. Laden Sie die " +
+    "Personen noch einmal ein.",
   remote_no_survey_keys:
     "Dieser Server hat die Schlüssel dieser Umfrage nicht für Sie erzeugt. Legen Sie die Umfrage " +
     "neu an.",
@@ -840,7 +858,11 @@ const de = {
     "Diese Gruppe hat schon ein Budget: Epsilon {epsilon} insgesamt, {spent} ausgegeben, {left} " +
     "übrig. Es gilt weiter, unabhängig davon, was Sie hier eingeben.",
 
-  surveyServers: "Den Koordinator (S1) betreibt {s1}, den Aggregator (S2) {s2}.",
+  surveyServers:
+    "Den Koordinator (S1) betreibt {s1} (Schlüssel {s1Key}), den Aggregator (S2) {s2} " +
+    "(Schlüssel {s2Key}).",
+  surveyOneOperator:
+    "Ein Betreiber hat beide Server und könnte die Anteile zusammenführen: Das ist ein Probelauf.",
   surveyPlanned: "Verfahren {mechanism}; geplant: Epsilon {epsilon}, Delta {delta}.",
   tooFew:
     "Wenn es so weitergeht, haben bis zum Ende nur {expected} Personen geantwortet, aber " +

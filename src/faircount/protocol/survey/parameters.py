@@ -26,17 +26,23 @@ from faircount.protocol.wire.digests import params_digest, tagged_hash
 
 VERSION = 2
 NO_COMMITMENT = bytes(32)
+NO_KEY = bytes(32)
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Public keys of both servers, and their commitments to values that they reveal later."""
+    """Public keys of both servers, and their commitments to values that they reveal later.
+
+    All but the operators' keys are made for one survey.
+    """
 
     coordinator: bytes  # Ed25519
     aggregator: bytes  # Ed25519
     encryption_key: bytes  # X25519, of the aggregator: clients encrypt shares for it
     coordinator_commitment: bytes = NO_COMMITMENT
     aggregator_commitment: bytes = NO_COMMITMENT
+    s1_operator_key: bytes = NO_KEY  # Ed25519, of the organization that runs the coordinator
+    s2_operator_key: bytes = NO_KEY  # Ed25519, of the organization that runs the aggregator
 
     def __post_init__(self) -> None:
         if any(len(getattr(self, key.name)) != 32 for key in fields(self)):

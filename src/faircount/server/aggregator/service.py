@@ -36,6 +36,7 @@ from faircount.server.common.base import (
     parameters_for,
     parse_parameters,
     record_part,
+    sign_as_operator,
 )
 from faircount.server.common.problems import LOST, ProblemError, conflict, not_found
 from faircount.server.common.signed_requests import SignedRequest, use_once
@@ -100,6 +101,7 @@ class AggregatorService:
         async with self.server.database.write() as tx:
             if await is_known_survey(tx, params, caller):
                 return False
+            signature = sign_as_operator(self.server, params, Party.AGGREGATOR)
             ledger = await ledger_of(tx, params.population, caller)
             used_keys = await survey_keys.use(
                 tx, self.server.keys, caller, params, params.keys.aggregator
@@ -109,7 +111,7 @@ class AggregatorService:
                 raise conflict(
                     "these parameters name another encryption key than that of the survey keys"
                 )
-            row = draft_row(self.server, caller, params)
+            row = draft_row(self.server, caller, params, signature)
             await states.insert(tx, row)
             state = Aggregator.begin(
                 params,
@@ -282,6 +284,7 @@ class AggregatorService:
             "phase": row.phase,
             "invited": row.invited,
             "rejections": rejections,
+            "operator_signature": row.operators.hex(),
         }
 
 

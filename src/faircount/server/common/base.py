@@ -15,6 +15,7 @@ from hashlib import sha256
 from faircount.core.errors import ProtocolError
 from faircount.protocol import SurveyParameters
 from faircount.protocol.roles.anchor import Anchor, record_value_use
+from faircount.protocol.survey.operators import Operator, format_fingerprint
 from faircount.protocol.survey.parameters import NO_COMMITMENT
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.survey.server_secrets import commitment_of
@@ -37,13 +38,13 @@ MAX_CACHED_PARAMETERS = 64
 
 @dataclass(frozen=True)
 class Server:
-    """The resources of one running server, and what it counts."""
+    """The resources of one running server, its operator, and what it counts."""
 
     database: Database
     keys: KeyFolder
     anchor: Anchor
+    operator: Operator
     clock: Clock = now
-    operator: str = ""
     rejections: Counter[tuple[bytes, str]] = field(default_factory=Counter)
     parameter_cache: dict[bytes, SurveyParameters] = field(default_factory=dict)
     on_rejection: Callable[[str], None] = field(default=lambda reason: None)
@@ -145,12 +146,37 @@ def parameters_for(survey: bytes, published: bytes) -> SurveyParameters:
     return params
 
 
-def draft_row(server: Server, caller: Caller, params: SurveyParameters) -> SurveyRow:
-    """Build the row of a survey that its owner has just created."""
+def describe_operator(operator: Operator) -> dict[str, str]:
+    """Return who runs a server, with the key that its organization should publish."""
+    key = operator.key.public
+    fingerprint = format_fingerprint(key)
+    return {"operator": operator.name, "operator_key": key.hex(), "fingerprint": fingerprint}
+
+
+def sign_as_operator(server: Server, params: SurveyParameters, role: Party) -> bytes:
+    """Sign parameters with the operator's key; refused if they name somebody else."""
+    # check: operator-own - an owner shows participants an organization that runs no server
+    if not server.operator.runs(params, role):
+        name = server.operator.name or "an operator without a name"
+        raise conflict(
+            f"this server is run by {name}, and these parameters name another operator or "
+            "another key: make the survey again"
+        ).with_code("other_operator")
+    return server.operator.sign(params, role)
+
+
+def draft_row(
+    server: Server, caller: Caller, params: SurveyParameters, signature: bytes
+) -> SurveyRow:
+    """Build the row of a survey that its owner has just created.
+
+    signature: of the parameters, by this server's operator
+    """
     return SurveyRow(
         id=params.survey,
         params=params.published,
         owner=caller.id,
+        operators=signature,
         main_nonce=None,
         generation=0,
         version=0,

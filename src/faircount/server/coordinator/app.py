@@ -21,10 +21,11 @@ from starlette.routing import Route
 
 from faircount.protocol import encode
 from faircount.protocol.roles.limits import max_bytes_by_kind
+from faircount.protocol.survey.operators import SIGNATURE_BYTES
 from faircount.protocol.survey.phases import FINAL, Phase
 from faircount.protocol.wire.messages import Rejection
 from faircount.server.common import connection, survey_keys
-from faircount.server.common.base import Server, delete_survey
+from faircount.server.common.base import Server, delete_survey, describe_operator
 from faircount.server.common.http import (
     BYTES,
     PARAMETERS,
@@ -40,12 +41,12 @@ from faircount.server.common.http import (
     survey_id_of,
     without_redirects,
 )
+from faircount.server.common.participant_page import page_routes
 from faircount.server.common.problems import ProblemError, problem_of_rejection
 from faircount.server.common.settings import MOST_EXTENSION
 from faircount.server.common.tokens import Scope
 from faircount.server.coordinator import status, survey_setup
 from faircount.server.coordinator.outbox import Scheduler
-from faircount.server.coordinator.participant_page import page_routes
 from faircount.server.coordinator.service import CoordinatorService
 from faircount.server.coordinator.survey_setup import ACCESS
 
@@ -165,7 +166,7 @@ class CoordinatorCalls:
             {
                 "signing_key": public["signing_key"],
                 "commitment": public["commitment"],
-                "operator": self.server.operator,
+                **describe_operator(self.server.operator),
             },
             201,
         )
@@ -177,6 +178,22 @@ class CoordinatorCalls:
         published = await read_body(request, PARAMETERS)
         is_new = await survey_setup.create(self.service, caller, survey, published)
         return await self._status_response(survey, 201 if is_new else 200)
+
+    async def operator(self, _: Request) -> Response:
+        """Return who runs this server: name, public key and fingerprint."""
+        return json_response(describe_operator(self.server.operator))
+
+    async def operators(self, request: Request) -> Response:
+        """Return the signatures of the operators of both servers under the parameters."""
+        return json_response(await survey_setup.list_operators(self.service, survey_id_of(request)))
+
+    async def add_operator(self, request: Request) -> Response:
+        """Add the signature of the aggregator's operator, 64 bytes."""
+        caller = await self.server.authenticator.require(request, Scope.OWNER)
+        survey = survey_id_of(request)
+        signature = await read_body(request, SIGNATURE_BYTES)
+        await survey_setup.add_operator(self.service, caller, survey, signature)
+        return await self._status_response(survey)
 
     async def invite(self, request: Request) -> Response:
         """Add a part of the list of people: access values of 32 bytes."""
@@ -280,6 +297,9 @@ def coordinator_app(
         Route(f"{survey}/status", calls.status, methods=["GET"]),
         Route(f"{survey}/events", calls.events, methods=["GET"]),
         Route(f"{survey}/result", calls.result, methods=["GET"]),
+        Route("/v1/operator", calls.operator, methods=["GET"]),
+        Route(f"{survey}/operators", calls.operators, methods=["GET"]),
+        Route(f"{survey}/operators", calls.add_operator, methods=["PUT"]),
         Route(f"{survey}/invited/{{part}}", calls.invite, methods=["PUT"]),
         Route(f"{survey}/open", calls.open, methods=["POST"]),
         Route(f"{survey}/close", calls.close, methods=["POST"]),

@@ -1,6 +1,7 @@
 """How a survey is set up at the coordinator: create, list the invited, open.
 
-    create        store the parameters, which must name survey keys made for this owner
+    create        store the parameters, which must name this operator and this owner's survey keys
+    add_operator  store the signature of the aggregator's operator, which participants check
     add_people    store a part of the list of access values, encrypted; repeatable
     open_survey   make the first state and a row for everybody on the list, in one transaction
 
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from faircount.core.entropy import SystemEntropy
 from faircount.protocol import Coordinator
 from faircount.protocol.roles.coordinator import invitation_rows
+from faircount.protocol.survey.operators import SIGNATURE_BYTES, is_signed_by_operator
 from faircount.protocol.wire.codec import Party
 from faircount.server.common import survey_keys
 from faircount.server.common.base import (
@@ -23,8 +25,9 @@ from faircount.server.common.base import (
     parameters_for,
     parse_parameters,
     record_part,
+    sign_as_operator,
 )
-from faircount.server.common.problems import ProblemError, conflict
+from faircount.server.common.problems import ProblemError, conflict, not_found
 from faircount.server.common.tokens import Caller
 from faircount.server.coordinator.service import CoordinatorService, due_at
 from faircount.storage import states
@@ -42,6 +45,7 @@ async def create(s1: CoordinatorService, caller: Caller, survey: bytes, publishe
     async with s1.server.database.write() as tx:
         if await is_known_survey(tx, params, caller):
             return False
+        signature = sign_as_operator(s1.server, params, Party.COORDINATOR)
         found = await tx.fetch_one(
             "SELECT owner FROM survey_keys WHERE id = ? AND used_by IS NULL",
             params.keys.coordinator,
@@ -57,8 +61,34 @@ async def create(s1: CoordinatorService, caller: Caller, survey: bytes, publishe
                 "these parameters name survey keys that this server has not made for you: "
                 "ask for new ones",
             )
-        await states.insert(tx, draft_row(s1.server, caller, params))
+        await states.insert(tx, draft_row(s1.server, caller, params, signature))
     return True
+
+
+async def add_operator(
+    s1: CoordinatorService, caller: Caller, survey: bytes, signature: bytes
+) -> None:
+    """Store the signature with which the aggregator's operator signed the parameters."""
+    async with s1.server.database.write() as tx:
+        row = await find_owned_survey(tx, survey, caller)
+        # check: operator-relayed - everybody would come to a survey that their clients refuse
+        if not is_signed_by_operator(parse_parameters(row.params), Party.AGGREGATOR, signature):
+            raise ProblemError(
+                400, "malformed", "the operator of the aggregator has not signed these parameters"
+            )
+        operators = row.operators[:SIGNATURE_BYTES] + signature
+        await states.update(tx, survey, operators=operators, version=row.version + 1)
+
+
+async def list_operators(s1: CoordinatorService, survey: bytes) -> dict[str, str | None]:
+    """Return with which signatures both operators have signed the parameters."""
+    async with s1.server.database.read() as tx:
+        row = await states.find(tx, survey)
+    if row is None:
+        raise not_found("survey")
+    first = row.operators[:SIGNATURE_BYTES]
+    second = row.operators[SIGNATURE_BYTES:]
+    return {"s1": first.hex(), "s2": second.hex() or None}
 
 
 async def add_people(
@@ -105,6 +135,13 @@ async def open_survey(
         if row.main_nonce is not None:
             return
         params = parse_parameters(row.params)
+        # check: open-signed - participants could not tell who runs the aggregator
+        if len(row.operators) != 2 * SIGNATURE_BYTES:
+            detail = (
+                "The operator of the aggregator has not signed this survey: invite the people "
+                "again, which hands its signature over"
+            )
+            raise conflict(detail).with_code("operator_unsigned")
         # A part of the list got lost: opening now would shut out the people on it.
         if invited not in (None, row.invited):
             detail = (

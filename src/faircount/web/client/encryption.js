@@ -6,6 +6,7 @@ import { insist } from "./refusal.js";
 /** What a derived key is for. */
 export const PURPOSE = { servers: 4, seedExpansion: 8 };
 /** The number of the aggregator (S2) wherever participants have an index. */
+export const COORDINATOR = 0xfffffffe;
 export const AGGREGATOR = 0xffffffff;
 
 const FIELD_PRIME = (1n << 255n) - 19n;

@@ -5,6 +5,7 @@ import { same, unhex } from "./bytes.js";
 import { decode, parseInteger, unscaled } from "./canonical_json.js";
 import { paramsDigest } from "./digests.js";
 import { MECHANISMS } from "./mechanisms.js";
+import { formatFingerprint } from "./operators.js";
 import { insist } from "./refusal.js";
 import { checkSettings } from "./settings.js";
 
@@ -17,6 +18,7 @@ const NUMBERS = ["minimum", "k", "t", "attempts", "grace", "phi", "n_max", "vers
 const NAMES = [...TEXTS, ...NUMBERS, "derived", "items", "keys", "phase_seconds", "settings"];
 const KEYS = [
   "aggregator", "aggregator_commitment", "coordinator", "coordinator_commitment", "encryption_key",
+  "s1_operator_key", "s2_operator_key",
 ];
 const DERIVED = ["D", "allocation", "h", "p", "q", "scale", "tables"];
 const LARGEST_MODULUS = 1n << 62n;
@@ -44,12 +46,17 @@ export async function parse(published) {
   insist(phiFollows, "derived", "phi does not follow from the other parameters");
   const drawn = await mechanism.derive(plain);
   checkPromise(plain, mechanism, drawn);
+  const keys = Object.fromEntries(KEYS.map((name) => [name, parseKey(plain.keys[name])]));
   return {
     ...plain,
     survey: unhex(plain.survey),
     digest: await paramsDigest(published),
     published,
-    keys: Object.fromEntries(KEYS.map((name) => [name, parseKey(plain.keys[name])])),
+    keys,
+    fingerprints: {
+      s1: await formatFingerprint(keys.s1_operator_key),
+      s2: await formatFingerprint(keys.s2_operator_key),
+    },
     q: parseInteger(plain.derived.q),
     real: { epsilon: unscaled(plain.epsilon), delta: unscaled(plain.delta) },
     drawn,

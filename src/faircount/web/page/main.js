@@ -10,6 +10,7 @@ import { checkBrowser } from "./browser_check.js";
 import { element, englishText, ownerText, show } from "./dom.js";
 import { hasText, setLanguages, setUpHeader, translate } from "./language.js";
 import { fetchFinalStatement, fetchStatus, Unreachable } from "./network.js";
+import { serverAddress } from "./origin.js";
 import {
   invitedParameters, isOver, parametersOfRecord, recordId, storeReport, verifyOutcome, visit,
   withdraw,
@@ -133,7 +134,7 @@ async function openInvitation(text) {
   if (record) return follow(record.id);
   render = () => show(element("h1", {}, translate("loading")));
   render();
-  const params = await invitedParameters(new URL(".", document.baseURI).href, code);
+  const params = await invitedParameters(serverAddress(), code);
   const status = await fetchStatus(params);
   if (turn !== mine) return;
   if (status && !OPEN_PHASES.includes(status.phase)) return showClosed(params);

@@ -18,10 +18,11 @@
 import { bytesText, hex, same, textBytes, unhex } from "../client/bytes.js";
 import { decode, encode } from "../client/codec.js";
 import { signForDevice } from "../client/device.js";
+import { checkOperators } from "../client/operators.js";
 import { parse, parseInvited } from "../client/parameters.js";
 import { insist, Refusal } from "../client/refusal.js";
 import { isCounted, verifyAcknowledgement, verifyStatement } from "../client/signatures.js";
-import { fetchParameters, sendMessage } from "./network.js";
+import { fetchOperators, fetchParameters, sendMessage } from "./network.js";
 import { addFirst, load, save, withLock } from "./store.js";
 
 const EARLY = 6; // the protocol's number of the reason "the phase has not begun"
@@ -55,11 +56,15 @@ export async function parametersOfRecord(record) {
   return { ...(await parse(textBytes(record.published))), server: record.server };
 }
 
-/** The parameters of an invitation, fetched and compared with the hash in the invitation. */
+/**
+ * The parameters of an invitation, fetched, compared with the hash in the invitation, and signed by
+ * the operators of both servers.
+ */
 export async function invitedParameters(server, { survey, invitation }) {
   const published = await fetchParameters({ server, survey });
   const params = await parseInvited(published, invitation.params);
   insist(same(params.survey, survey), "digest", "the code names another survey");
+  await checkOperators(params, await fetchOperators({ server, survey }));
   return { ...params, server };
 }
 

@@ -62,9 +62,21 @@ const en = {
     "one person's answer.",
   promiseTwice: "Every further survey among the same people can reveal a little more.",
 
+  // operators
+  operatorsTitle: "Who runs the servers",
+  operatorsSigned:
+    "The operator of each server has signed this survey with its key. These are the names that " +
+    "they state, and the fingerprints of their keys:",
+  operatorsCompare:
+    "Anybody can state any name. If it matters to you, compare each fingerprint with the one that " +
+    "the organization publishes itself, for example on its own website.",
+
   // checked
   checkedTitle: "What this page has checked",
   checkedDigest: "This is exactly the survey that your invitation was made for.",
+  checkedOperators:
+    "The holders of the two keys above run the servers of this survey: the person who asks could " +
+    "not simply write down other names.",
   checkedTable:
     "The random noise that hides your answer is drawn on your device, as the survey promises.",
   checkedServerTable:
@@ -88,7 +100,12 @@ const en = {
   uncoveredBoth: "If both organizations worked together, they could read your answer.",
   uncoveredPage:
     "This page comes from {s1}. If it sent you a different program, that program could read your " +
-    "answer. To be sure, compare the published hash of the page or use the installed program.",
+    "answer, and a hash that it shows itself proves nothing. To be sure, use the installed " +
+    "program (faircount answer) or a page from another place, if your invitation names one.",
+  uncoveredPageElsewhere:
+    "This page comes from {host}, not from {s1}, which cannot change it. Whoever runs {host} " +
+    "could. The hash of its files should be the one on your invitation; the installed program " +
+    "(faircount answer) needs no page.",
   uncoveredPart: "{s1} sees that you take part and when, but not what you answer.",
   uncoveredCounts:
     "A dishonest server or dishonest participants could falsify the result without being noticed.",
@@ -248,6 +265,9 @@ const en = {
   refusal_digest:
     "The server shows a different survey from the one that your invitation was made for. Please " +
     "ask the person who invited you.",
+  refusal_operators:
+    "The servers have not confirmed who runs them: a signature of their operators is missing, or " +
+    "belongs to another name, key or survey. Do not answer, and ask the person who invited you.",
   refusal_derived:
     "The numbers of this survey contradict each other. Please ask the person who invited you.",
   refusal_promise:
@@ -340,8 +360,20 @@ const de = {
     "Antwort einer Person ersetzt wird.",
   promiseTwice: "Jede weitere Umfrage unter denselben Personen kann ein wenig mehr verraten.",
 
+  operatorsTitle: "Wer die Server betreibt",
+  operatorsSigned:
+    "Der Betreiber jedes Servers hat diese Umfrage mit seinem Schlüssel unterschrieben. Das sind " +
+    "die Namen, die sie angeben, und die Fingerabdrücke ihrer Schlüssel:",
+  operatorsCompare:
+    "Jeder kann jeden Namen angeben. Wenn es Ihnen wichtig ist, vergleichen Sie jeden " +
+    "Fingerabdruck mit dem, den die Organisation selbst veröffentlicht, zum Beispiel auf ihrer " +
+    "eigenen Website.",
+
   checkedTitle: "Was diese Seite geprüft hat",
   checkedDigest: "Das ist genau die Umfrage, für die Ihre Einladung gemacht wurde.",
+  checkedOperators:
+    "Die Inhaber der beiden Schlüssel oben betreiben die Server dieser Umfrage: Wer fragt, konnte " +
+    "nicht einfach andere Namen hinschreiben.",
   checkedTable:
     "Das Zufallsrauschen, das Ihre Antwort verbirgt, wird auf Ihrem Gerät gezogen, wie die " +
     "Umfrage es verspricht.",
@@ -364,9 +396,14 @@ const de = {
   uncoveredTitle: "Was nicht geschützt ist",
   uncoveredBoth: "Würden beide Organisationen zusammenarbeiten, könnten sie Ihre Antwort lesen.",
   uncoveredPage:
-    "Diese Seite kommt von {s1}. Käme von dort ein anderes Programm, könnte es Ihre Antwort " +
-    "lesen. Wer sichergehen will, vergleicht den veröffentlichten Hash der Seite oder nimmt das " +
-    "installierte Programm.",
+    "Diese Seite kommt von {s1}. Würde dort ein anderes Programm verschickt, könnte es Ihre " +
+    "Antwort lesen, und eine Prüfsumme, die dieselbe Stelle anzeigt, beweist nichts. Um " +
+    "sicherzugehen, verwenden Sie das installierte Programm (faircount answer) oder eine Seite " +
+    "von anderer Stelle, wenn Ihre Einladung eine nennt.",
+  uncoveredPageElsewhere:
+    "Diese Seite kommt von {host} und nicht von {s1}, wo man sie nicht ändern kann. Wer {host} " +
+    "betreibt, könnte es. Die Prüfsumme ihrer Dateien sollte die auf Ihrer Einladung sein; das " +
+    "installierte Programm (faircount answer) braucht keine Seite.",
   uncoveredPart: "{s1} sieht, dass und wann Sie teilnehmen, aber nicht, was Sie antworten.",
   uncoveredCounts:
     "Ein unehrlicher Server oder unehrliche Teilnehmende könnten das Ergebnis unbemerkt " +
@@ -542,6 +579,10 @@ const de = {
   refusal_digest:
     "Der Server zeigt eine andere Umfrage als die, für die Ihre Einladung gemacht wurde. Bitte " +
     "fragen Sie nach, wo Sie die Einladung bekommen haben.",
+  refusal_operators:
+    "Die Server haben nicht bestätigt, wer sie betreibt: Eine Unterschrift ihrer Betreiber fehlt " +
+    "oder gehört zu einem anderen Namen, Schlüssel oder einer anderen Umfrage. Antworten Sie " +
+    "nicht, und fragen Sie die Person, die Sie eingeladen hat.",
   refusal_derived:
     "Die Zahlen dieser Umfrage widersprechen einander. Bitte fragen Sie nach, wo Sie die " +
     "Einladung bekommen haben.",
