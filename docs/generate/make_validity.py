@@ -71,9 +71,9 @@ For {users:,} users, {items} items, epsilon {epsilon:g} and, where one is needed
 
 {noise}
 
-`plan` recommends the smallest error, which is `Laplace` here; `plan --malicious-clients` recommends
-the best proven mechanism. Rows of a table cannot cheat, so `run` uses the smallest error;
-participants can, so **surveys in `servers` use proven reports unless their owner chooses
+`plan --for table` recommends the smallest error, which is `Laplace` here; `plan` recommends the best
+proven mechanism. Rows of a table cannot cheat, so `run` uses the smallest error; participants can,
+so **surveys in `servers` use proven reports unless their owner chooses
 otherwise** (`faircount survey create`, `faircount dashboard`). The guarantee of each mechanism
 names the server it relies on:
 

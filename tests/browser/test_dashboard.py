@@ -346,7 +346,7 @@ def test_too_few_refusals_and_a_silent_second_server_are_told(
     waits(page, "Attempts so far: 5. The next one is on")
     waits(page, "The aggregator cannot be reached (refused)")
     for words in (
-        "The invitation was used before20",
+        "The same device sent something else before20",
         "Too late10",
         "Shares that do not match the coordinator's list07",
     ):

@@ -152,6 +152,8 @@ REFUSING = [
     *SOURCES.glob("dashboard/*.py"),
     *(path for path in SOURCES.glob("owner/*.py") if path.stem not in NOT_ON_THE_DASHBOARD),
     SOURCES / "client" / "calls.py",
+    SOURCES / "planning" / "minimum.py",
+    SOURCES / "planning" / "forecast.py",
 ]
 
 # Functions that make an error with its code, or one that is caught where it is raised.

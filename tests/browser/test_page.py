@@ -92,9 +92,9 @@ LIE = """async (code) => {
   const part = await from("page/participation.js");
   const read = await (await from("client/code.js")).readCode(code);
   const params = await part.invitedParameters(`${location.origin}/`, read);
-  const { layout: form } = params.drawn;
-  const blind = Array.from(systemRandom(form.degree), (byte) => byte % form.q);
-  const row = prove(form, [50, form.q - 49, 0], blind);
+  const { layout } = params.drawn;
+  const blind = Array.from(systemRandom(layout.degree), (byte) => byte % layout.q);
+  const row = prove(layout, [50, layout.q - 49, 0], blind);
   const pair = await (await from("client/encryption.js")).generateKeyPair();
   const vector = row.map(BigInt);
   const seed = systemRandom(16);

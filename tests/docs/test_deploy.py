@@ -1,13 +1,18 @@
 """The files in deploy/ name commands, options and settings that there are."""
 
 import configparser
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from importlib.metadata import requires
+from ipaddress import ip_address, ip_network
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -17,6 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from faircount.cli import main
+from faircount.demo.processes import free_port
 from faircount.server.common.settings import (
     AggregatorSettings,
     CoordinatorSettings,
@@ -170,3 +176,134 @@ def test_the_proxy_believes_nobody_and_forwards_to_the_coordinator() -> None:
     assert text.count("{") == text.count("}")
     for limit in ("client_header_timeout", "client_body_timeout", "limit_conn ", "limit_req "):
         assert limit in text
+
+
+# --- the same commands, run as the files name them --------------------------------------------
+
+START_SECONDS = 90
+STOP_SECONDS = 60
+
+
+def start_and_stop(arguments: list[str], environment: dict[str, str], folder: Path) -> set[str]:
+    """Run a server until it listens, and stop it in order; the folders that it has made."""
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "faircount", *arguments],
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stderr=output,
+        )
+    try:
+        end = time.monotonic() + START_SECONDS
+        while "listening" not in log.read_text():
+            assert server.poll() is None, log.read_text()
+            assert time.monotonic() < end, log.read_text()
+            time.sleep(0.1)
+        server.terminate()
+        # systemd counts both as a clean end.
+        assert server.wait(STOP_SECONDS) in (0, -signal.SIGTERM), log.read_text()
+    finally:
+        if server.poll() is None:
+            server.kill()
+            server.wait()
+    return {path.name for path in folder.iterdir() if path.is_dir()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ROLES)
+def test_the_command_of_the_unit_runs_with_its_environment(role: str, tmp_path: Path) -> None:
+    text = (DEPLOY / f"faircount-{role}.service").read_text()
+    (line,) = re.findall(r"^ExecStart=/opt/faircount/bin/faircount (.*)$", text, re.MULTILINE)
+    settings = tmp_path / f"{role}.toml"
+    settings.write_text(f'operator = "Somebody"\nport = {free_port()}\nprivate_port = -1\n')
+
+    def here(value: str) -> str:
+        return value.replace("/var/lib", str(tmp_path)).replace("/etc/faircount", str(tmp_path))
+
+    environment = dict(re.findall(r"^Environment=(\w+)=(.*)$", text, re.MULTILINE))
+    here_environment = {name: here(value) for name, value in environment.items()}
+    made = start_and_stop(shlex.split(here(line)), here_environment, tmp_path)
+    state = f"faircount-{role}"
+    assert {state, f"{state}-keys", f"{state}-anchor"} <= made
+    assert (tmp_path / state / "owner-token").exists()
+    assert not (tmp_path / state / "keys").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ROLES)
+def test_the_command_of_the_container_runs_with_its_environment(role: str, tmp_path: Path) -> None:
+    service = yaml.safe_load((DEPLOY / f"compose-{role}.yaml").read_text())["services"][role]
+    folders = [volume.partition(":")[2] for volume in service["volumes"]]
+
+    def here(value: str) -> str:
+        return f"{tmp_path}{value}" if value in folders else value
+
+    environment = {name: here(str(value)) for name, value in service["environment"].items()}
+    # The container's own network is replaced by the loopback interface, and its ports by free ones.
+    arguments = [here(word) for word in shlex.split(service["command"])]
+    arguments[arguments.index("0.0.0.0")] = "127.0.0.1"  # noqa: S104 - it is what is replaced
+    arguments += ["--port", str(free_port()), "--private-port", "-1"]
+    made = start_and_stop(arguments, environment, tmp_path)
+    assert {"data", "keys", "anchor"} <= made
+    assert (tmp_path / "data" / "owner-token").exists()
+    assert not (tmp_path / "data" / "keys").exists()
+
+
+# --- compose files, by the keys of the Compose Specification that they use --------------------
+
+SERVICE_KEYS = {
+    "image": str,
+    "command": str,
+    "restart": str,
+    "read_only": bool,
+    "environment": dict,
+    "ports": list,
+    "volumes": list,
+}
+RESTARTS = ("no", "always", "on-failure", "unless-stopped")
+PORT = re.compile(r"127\.0\.0\.1:[0-9]{1,5}:[0-9]{1,5}")
+VOLUME = re.compile(r"[a-z]+:(/[a-z]+)+")
+
+
+def check_compose(document: dict[str, Any]) -> None:
+    """Fail for what Docker would not understand, or would understand otherwise."""
+    assert set(document) == {"services", "volumes", "networks"}
+    for service in document["services"].values():
+        for key, value in service.items():
+            assert isinstance(value, SERVICE_KEYS[key]), key
+        assert service["restart"] in RESTARTS
+        # Docker refuses lists, and null would take the value from the environment of the host.
+        assert all(isinstance(value, str) for value in service["environment"].values())
+        # Without an address a port would be open to the network, past the firewall of the host.
+        assert all(PORT.fullmatch(port) for port in service["ports"])
+        for volume in service["volumes"]:
+            assert VOLUME.fullmatch(volume)
+            assert volume.partition(":")[0] in document["volumes"]
+    for network in document["networks"].values():
+        (config,) = network["ipam"]["config"]
+        assert ip_address(config["gateway"]) in ip_network(config["subnet"])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_docker_would_understand_the_compose_file(role: str) -> None:
+    check_compose(yaml.safe_load((DEPLOY / f"compose-{role}.yaml").read_text()))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("restart: always", "restart: ever"),
+        ("read_only: true", "readonly: true"),
+        ("127.0.0.1:8461:8461", "8461:8461"),
+        ("- keys:/keys", "- secrets:/keys"),
+        ("gateway: 172.31.61.1", "gateway: 172.31.62.1"),
+        ("FAIRCOUNT_COORDINATOR_KEYS: /keys", "FAIRCOUNT_COORDINATOR_KEYS:"),
+    ],
+)
+def test_a_planted_mistake_in_a_compose_file_is_noticed(right: str, wrong: str) -> None:
+    text = (DEPLOY / "compose-coordinator.yaml").read_text()
+    assert text.count(right) == 1
+    with pytest.raises((AssertionError, KeyError)):
+        check_compose(yaml.safe_load(text.replace(right, wrong)))

@@ -6,6 +6,7 @@ from security_checks.operations import NEVER, REMOVED, becomes, replacing
 CALLS = "tests/unit/transport/test_bounded_calls.py"
 SLOW = "tests/unit/server/test_slow_callers.py"
 ADDRESSES = "tests/unit/server/test_addresses.py"
+HELD = "tests/unit/server/test_held_open.py"
 CLOSING = "tests/unit/server/test_closing_time.py"
 STORAGE = "tests/unit/server/test_strangers_storage.py"
 STRANGE = "tests/unit/server/test_strange_answers.py"
@@ -30,6 +31,7 @@ MUTANTS = (
     Mutant("call-time", becomes("None"), CALLS + " -k byte_by_byte"),
     Mutant("deadlines-apart", REMOVED, CLOSING),
     Mutant("closing-time", NEVER, CLOSING),
+    Mutant("held-once", replacing("row.held_since is None", "True"), HELD + " -k after_the_grace"),
     Mutant("slow-headers", NEVER, SLOW + " -k nothing"),
     Mutant("slow-body", replacing("ends_at", "None"), SLOW + " -k 408"),
     Mutant(
@@ -52,7 +54,10 @@ MUTANTS = (
     Mutant("private-file", REMOVED, FILES),
     Mutant(
         "running-server",
-        replacing("lock_file(settings.lock_path, shared=True)", "contextmanager(iter)([None])"),
+        replacing(
+            "lock_file(settings.lock_path, shared=settings.has_workers)",
+            "contextmanager(iter)([None])",
+        ),
         FILES,
     ),
     Mutant("unsigned-ending", REMOVED, STRANGE + " -k unsigned_ending"),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.planning.advice import TIE_FACTOR
 from faircount.planning.option import Option
-from faircount.planning.plan import Plan, plan
+from faircount.planning.plan import Plan, compare_mechanisms
 
 Floats = NDArray[np.float64]
 
@@ -88,7 +88,7 @@ def sound(made: Plan) -> list[Option]:
 def test_the_recommended_mechanism_has_the_smallest_measured_error(
     users: int, items: int, epsilon: float, delta: float, releases: int, floor: int
 ) -> None:
-    made = plan(users, items, epsilon, delta, floor=floor, releases=releases)
+    made = compare_mechanisms(users, items, epsilon, delta, floor=floor, releases=releases)
     found = measured(made, users + releases)
     assert made.recommended is not None
     for option in sound(made):
@@ -98,18 +98,21 @@ def test_the_recommended_mechanism_has_the_smallest_measured_error(
 
 def test_another_recommendation_would_be_caught() -> None:
     """Decoys for a single release have twice the error of Laplace."""
-    found = measured(plan(300, 12, 1.0, 1e-6), 1)
+    found = measured(compare_mechanisms(300, 12, 1.0, 1e-6), 1)
     assert beaten(found["decoys"], found["laplace"])
     assert not beaten(found["laplace"], found["decoys"])
 
 
 def test_a_wrong_standard_error_would_be_caught() -> None:
-    made = plan(1000, 12, 1.0, 1e-6, floor=60)
+    made = compare_mechanisms(1000, 12, 1.0, 1e-6, floor=60)
     found = measured(made, 2)
     for option in sound(made):
         assert differs(found[option.name], 1.25 * (option.standard_error or 0.0))
 
 
 def test_the_grid_has_more_than_one_winner() -> None:
-    winners = {plan(1000, 12, 1.0, 1e-6, releases=r).to_dict()["recommended"] for r in (1, 12)}
+    winners = {
+        compare_mechanisms(1000, 12, 1.0, 1e-6, releases=r).to_dict()["recommended"]
+        for r in (1, 12)
+    }
     assert winners == {"laplace", "decoys"}

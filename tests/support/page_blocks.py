@@ -21,13 +21,24 @@ def blocks_of(page: str) -> list[tuple[str, str]]:
     return re.findall(r"^```(sh|python)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-@contextmanager
-def served_trial(folder: Path) -> Iterator[None]:
-    """Run both servers in a folder that has faircount on its path; only the ports differ."""
+def put_on_path(folder: Path) -> None:
+    """Make `faircount` a command of this folder, for `shell_settings`."""
     program = folder / "bin" / "faircount"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m faircount "$@"\n')
     program.chmod(0o755)
+
+
+def shell_settings(folder: Path, **settings: str) -> dict[str, str]:
+    """The environment of somebody who works in this folder."""
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "HOME": str(folder), **settings}
+
+
+@contextmanager
+def served_trial(folder: Path) -> Iterator[None]:
+    """Run both servers in a folder that has faircount on its path; only the ports differ."""
+    put_on_path(folder)
     ports = ("--s1-port", str(free_port()), "--s2-port", str(free_port()))
     serving = Process.start((*SERVE.split(), *ports), folder / "serve.log")
     try:
@@ -42,10 +53,9 @@ def run_block(kind: str, block: str, place: Path, **settings: str) -> str:
     command = [sys.executable, "-c", block]
     if kind == "sh":
         command = ["/bin/bash", "-e", "-o", "pipefail", "-c", block]
-    path = f"{place / 'bin'}:{os.environ['PATH']}"
     done = subprocess.run(
         command,
-        env={**os.environ, "PATH": path, "HOME": str(place), **settings},
+        env=shell_settings(place, **settings),
         capture_output=True,
         text=True,
         timeout=LONGEST,

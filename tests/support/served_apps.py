@@ -43,6 +43,8 @@ class Bridge(httpx.BaseTransport):
         copy = httpx.Request(
             request.method, request.url, headers=request.headers, content=request.read()
         )
+        if request.url.host not in self.apps:
+            raise httpx.ConnectError("no such host")
         transport = httpx.ASGITransport(self.apps[request.url.host])
         async with httpx.AsyncClient(transport=transport) as client:
             response = await client.send(copy)

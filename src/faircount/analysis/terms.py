@@ -10,7 +10,7 @@ from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.option import make_option, percent
-from faircount.planning.plan import plan
+from faircount.planning.plan import compare_mechanisms
 from faircount.planning.question import Question, cautions
 
 AUTO = "auto"
@@ -44,7 +44,7 @@ class Terms:
     def plan(self, positions: Ints, items: int) -> PlannedSurvey:
         """Plan the survey of these users, or refuse if no mechanism meets the budget."""
         if self.mechanism == AUTO:
-            made = plan(
+            made = compare_mechanisms(
                 positions.size,
                 items,
                 self.epsilon,

@@ -5,6 +5,7 @@ answer at once. Numerical and plotting libraries are imported inside the command
 reason.
 """
 
+from collections import Counter
 from importlib import import_module
 from typing import IO, Any, ClassVar, NamedTuple
 
@@ -20,7 +21,7 @@ class CommandEntry(NamedTuple):
 
 # In the order in which a newcomer needs them.
 COMMANDS = {
-    "plan": CommandEntry("plan", "Compare the mechanisms for a survey and recommend one."),
+    "plan": CommandEntry("plan", "Say how accurate a survey will be, and what it needs."),
     "run": CommandEntry("run", "Estimate a private histogram of a column of a table."),
     "budget": CommandEntry("budget", "Create or show a privacy budget that several runs share."),
     "survey": CommandEntry("survey", "Create and run a survey over the network."),
@@ -80,10 +81,31 @@ class LazyGroup(click.Group):
         """The name of a command in its module."""
         return cmd_name
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, and refuse an option that is given twice."""
+        name, command, rest = super().resolve_command(ctx, args)
+        # Shell completion resolves commands that are still being typed.
+        if command is not None and not ctx.resilient_parsing:
+            _check_repeated(click.Context(command, ctx, name, resilient_parsing=True), rest)
+        return name, command, rest
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands and their summaries, which need no import."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in self.entries.items()])
+
+
+def _check_repeated(ctx: click.Context, args: list[str]) -> None:
+    """Refuse an option with one value that is given twice; click takes the last one silently."""
+    _, _, given = ctx.command.make_parser(ctx).parse_args(list(args))
+    for option, times in Counter(given).items():
+        if not isinstance(option, click.Option) or option.multiple or option.is_flag:
+            continue
+        if times > 1:
+            message = f"{option.opts[0]} is given {times} times: give it once"
+            raise click.UsageError(message, ctx)
 
 
 class Commands(LazyGroup):
@@ -116,7 +138,11 @@ class Commands(LazyGroup):
 
 
 # Names that people try first, and the option that does what they mean.
-MEANT_OPTIONS = {"--seed": "--simulate-seed", "--random-state": "--simulate-seed"}
+MEANT_OPTIONS = {
+    "--seed": "--simulate-seed",
+    "--random-state": "--simulate-seed",
+    "--dropout": "--minimum",
+}
 
 
 def _suggest_option(problem: click.NoSuchOption) -> click.NoSuchOption:

@@ -21,7 +21,11 @@ LOOPBACK = "127.0.0.1"
     help="File with address and token of both servers, as faircount serve writes it.",
 )
 @click.option(
-    "--port", default=8470, show_default=True, help="Port on this machine; 0 picks a free one."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8470,
+    show_default=True,
+    help="Port on this machine; 0 picks a free one.",
 )
 def dashboard(folder: Path, servers: Path, port: int) -> None:
     """Create and watch surveys in a browser on this machine.
@@ -35,6 +39,7 @@ def dashboard(folder: Path, servers: Path, port: int) -> None:
     from secrets import token_urlsafe
     from socket import create_server
 
+    from faircount.core.files import describe_os_error, lock_file
     from faircount.dashboard.surveys import Surveys
     from faircount.owner.folder import read_servers
     from faircount.owner.mail import MailSettings
@@ -50,8 +55,17 @@ def dashboard(folder: Path, servers: Path, port: int) -> None:
         ) from None
     mail = MailSettings.from_environment(os.environ)
     read_servers(servers)  # refuses a wrong file now, and not when the first survey is created
+    try:
+        # Before anything is written, and before an address is printed.
+        listener = create_server((LOOPBACK, port))
+    except OSError as problem:
+        raise FaircountError(
+            f"the dashboard cannot listen on port {port}: {describe_os_error(problem)}. Stop the "
+            "program that uses the port, or give another one with --port"
+        ) from None
     folder.mkdir(parents=True, exist_ok=True)
-    with create_server((LOOPBACK, port)) as listener:
+    # Two dashboards would not see what the other one does.
+    with listener, lock_file(folder / "dashboard"):
         host = f"{LOOPBACK}:{listener.getsockname()[1]}"
         key = token_urlsafe(24)
         # Browsers do not send the part after # to servers, so the key stays out of logs.

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircount.cli.options import SURVEY_FOLDER
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -33,9 +35,15 @@ CITIES = {
     "--page", is_flag=True, help="Answer a survey of 40 people yourself, in your browser."
 )
 @click.option(
+    "--crowd",
+    "survey_folder",
+    type=SURVEY_FOLDER,
+    help="Let simulated people answer the survey in this folder, in a trial on this machine.",
+)
+@click.option(
     "--epsilon", default=1.0, show_default=True, help="Privacy loss of the survey in memory."
 )
-def demo(in_memory: bool, page: bool, epsilon: float) -> None:
+def demo(in_memory: bool, page: bool, survey_folder: Path | None, epsilon: float) -> None:
     """Watch a survey of simulated people over a network on this machine.
 
     Two servers and 300 devices run as processes. Some devices never come back, and some are killed
@@ -45,6 +53,8 @@ def demo(in_memory: bool, page: bool, epsilon: float) -> None:
         _survey_in_memory(epsilon)
     elif page:
         _survey_with_page()
+    elif survey_folder is not None:
+        _answer_as_crowd(survey_folder)
     else:
         _survey_over_network()
 
@@ -72,6 +82,20 @@ def _survey_over_network() -> None:
         "This was a trial: whoever runs both servers can combine the shares. Start your own with "
         "faircount serve FOLDER."
     )
+
+
+def _answer_as_crowd(survey_folder: Path) -> None:
+    from faircount.cli.show import spinner
+    from faircount.demo.scenarios import answer_as_crowd
+    from faircount.owner.survey import Survey
+
+    survey = Survey.at(survey_folder)
+    with (
+        TemporaryDirectory(prefix="faircount-demo-") as folder,
+        spinner("simulated people answer ..."),
+    ):
+        answered = answer_as_crowd(survey, Path(folder))
+    click.echo(f"{answered} simulated people have answered.")
 
 
 def _survey_with_page() -> None:

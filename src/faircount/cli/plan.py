@@ -1,4 +1,4 @@
-"""`faircount plan`: compare the mechanisms for a survey and recommend one."""
+"""`faircount plan`: what a survey or a table needs, and how accurate its result will be."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -60,11 +60,27 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
 @click.command()
 # The survey and its budget. They are not required by click, because --groups-file replaces users
 # and epsilon, and because everything that is missing is asked for at once.
-@click.option("--users", type=int, help="Number of users who will be asked.")
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["survey", "table"]),
+    default="survey",
+    show_default=True,
+    help="Plan a survey over the network, as `faircount survey create` does, or the histogram of "
+    "a table by `faircount run`.",
+)
+@click.option("--users", type=int, help="Number of people to invite, or of rows in the table.")
 @click.option(
     "--response-rate",
     type=float,
-    help="Share of these users who will respond; the plan is made for them alone.  [default: 1]",
+    help="Share of these people who will respond; the error is stated for them.  [default: 0.95 "
+    "in a survey, 1 in a table]",
+)
+@click.option(
+    "--minimum",
+    metavar="NUMBER|RATE",
+    help="Minimum number of responses of a survey, such as 100, or rate of the invited, such as "
+    "40%.  [default: as in faircount survey create]",
 )
 @click.option("--items", type=int, help="Number of items to choose from.")
 @click.option("--epsilon", type=float, help="Privacy loss of all releases together.")
@@ -88,18 +104,12 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
     show_default=True,
     help="Number of results to be published about the same users.",
 )
-@click.option(
-    "--dropout",
-    default=0.0,
-    show_default=True,
-    help="Share of the users who may drop out during the survey.",
-)
 @click.option("--colluding", default=0.0, show_default=True, help=f"{COLLUDING}.")
 @click.option(
     "--loss",
     type=float,
     help="Probability that a user misses a visit. Shows how likely each topology completes.  "
-    "[default: 0.05 with --dropout]",
+    "[default: 0.05 with --minimum]",
 )
 @click.option(
     "--groups-file",
@@ -108,9 +118,10 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
     "epsilon, instead of --users and --epsilon.",
 )
 @click.option(
-    "--malicious-clients",
-    is_flag=True,
-    help="Recommend only mechanisms that stop dishonest participants from skewing the result.",
+    "--malicious-clients/--honest-clients",
+    default=None,
+    help="Whether to recommend only mechanisms that stop dishonest participants from skewing the "
+    "result.  [default: yes for a survey, no for a table]",
 )
 # What to compute and show in addition.
 @click.option(
@@ -122,7 +133,7 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
     "--all",
     "with_all",
     is_flag=True,
-    help="Also list the mechanisms that cannot be used, and why.",
+    help="Also compare all mechanisms, with those that cannot be used, and why.",
 )
 @click.option("--plot", type=FILE, help="Draw error against number of users (PNG or SVG).")
 @JSON
@@ -135,10 +146,11 @@ def plan(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Compare every mechanism at the same privacy budget, and recommend one.
+    """Say how accurate a result will be, and whether to run the survey at all.
 
-    Errors are shares of the users, for an average item, and come from privacy noise alone. The exit
-    code is 3 if the plan advises against the survey.
+    Every mechanism is compared at the same privacy budget; --all shows them. Errors are shares of
+    those who respond, for an average item, and come from privacy noise alone. The exit code is 3 if
+    the plan advises against the survey.
     """
     # Groups bring their own sizes and epsilons. Loss and target error have no meaning for a
     # weighted sum of several surveys.
@@ -147,6 +159,7 @@ def plan(
             "--users": users,
             "--epsilon": epsilon,
             "--plot": plot,
+            "--minimum": options.pop("minimum"),
             "--loss": options.pop("loss"),
             "--target-error": options.pop("target_error"),
         }
@@ -157,6 +170,9 @@ def plan(
                 f"{', '.join(given)} out"
             )
         _require({"--items": options["items"]})
+        # Groups are planned for `run --groups`, in tables.
+        del options["purpose"]
+        options["malicious_clients"] = bool(options["malicious_clients"])
         worthwhile = _plan_groups(groups_file, as_json, options)
     else:
         _require({"--users": users, "--items": options["items"], "--epsilon": epsilon})
@@ -168,7 +184,7 @@ def plan(
 
 # What is needed for a plan, with a word for those who see it for the first time.
 NEEDED = {
-    "--users": "--users, how many people will answer",
+    "--users": "--users, how many people you invite",
     "--items": "--items, how many answers there are to choose from",
     "--epsilon": "--epsilon, the privacy loss (1 is a common choice; smaller protects better)",
 }
@@ -210,18 +226,32 @@ def _plan_survey(options: dict[str, Any], plot: Path | None, with_all: bool, as_
 
 def _show(out: "Console", made: "Plan", with_all: bool) -> None:
     from faircount.cli.show import print_notes
+    from faircount.planning.promise import promise_to_participants
 
     question = made.question
     releases = "one release"
     if question.releases > 1:
         releases = f"all {question.releases} releases together"
     budget = f"epsilon {question.epsilon:g} and delta {question.delta:g}"
-    out.print(f"{question.users_in_words}, {question.items} items, {budget} for {releases}")
-    out.print(_describe_assumptions(made) + "\n")
-    # The recommendation comes before the table: most readers need nothing else.
+    out.print(f"{question.users_in_words}, {question.items} items, {budget} for {releases}\n")
+    # The recommendation comes before the comparison: most readers need nothing else.
     _show_verdict(out, made)
-    out.print()
-    out.print(_capitalize(made.alternative_advice) + ".\n", markup=False)
+    if made.forecast is not None:
+        # What an owner decides first, in the words of `faircount survey create`.
+        out.print(f"\n{made.forecast.minimum_sentence} {made.forecast.terms}", markup=False)
+        promise = promise_to_participants(question.epsilon, question.delta)
+        out.print(f"\nParticipants will read: {promise}", markup=False)
+    if with_all:
+        _show_comparison(out, made)
+    else:
+        out.print("\n--all compares all mechanisms, and says what the plan assumes.")
+    print_notes(out, made.notes)
+
+
+def _show_comparison(out: "Console", made: "Plan") -> None:
+    """All mechanisms with their errors, conditions and costs, and what the plan assumes."""
+    out.print(f"\n{_capitalize(_describe_assumptions(made))}.")
+    out.print(f"\n{_capitalize(made.alternative_advice)}.\n", markup=False)
     if made.recommended is not None:
         _show_table(out, made)
 
@@ -237,14 +267,9 @@ def _show(out: "Console", made: "Plan", with_all: bool) -> None:
         made,
         lambda option: option.servers is not None and option.servers.reason,
     )
-    # By default only counted: the reasons are long, and most readers need one mechanism.
-    unusable = sum(not option.sound for option in made.options)
-    if with_all:
-        _show_by_text(
-            out, "Cannot meet the budget", made, lambda option: not option.sound and option.reason
-        )
-    elif unusable:
-        out.print(f"\n{unusable} more cannot meet the budget: --all lists them, with reasons.")
+    _show_by_text(
+        out, "Cannot meet the budget", made, lambda option: not option.sound and option.reason
+    )
     _show_by_text(
         out, "Who sees what", made, lambda option: option.cost is not None and option.cost.sees
     )
@@ -253,7 +278,6 @@ def _show(out: "Console", made: "Plan", with_all: bool) -> None:
         out.print(f"\n{_capitalize(made.dropout_cost.words)}.")
     if made.tolerated_malicious:
         out.print(f"{_capitalize(made.tolerated_malicious)}.")
-    print_notes(out, made.notes)
 
 
 def _show_verdict(out: "Console", made: "Plan | GroupsPlan") -> None:
@@ -270,7 +294,7 @@ def _describe_assumptions(made: "Plan") -> str:
     insiders = "1 insider (a participant who reads the result)"
     if question.insiders > 1:
         insiders = f"{question.insiders:,} insiders (participants who pool what they know)"
-    dropouts = f", {question.lost:,} may drop out" if question.lost else ""
+    dropouts = f", {question.lost:,} may not respond" if question.lost else ""
     floor = f"; floor {question.floor:,}" if question.floor else ""
     return f"safe against {insiders}{dropouts}{floor}; assumes: {made.assumption}"
 
@@ -365,7 +389,7 @@ def _show_completion(out: "Console", made: "Plan") -> None:
     question = made.question
     out.print(
         f"\n[bold]Chance to complete[/bold], if each visit is missed with probability "
-        f"{made.loss:.3g} and {question.staying:,} of {question.users:,} users must stay"
+        f"{made.loss:.3g} and {made.fewest:,} of {question.users:,} users must stay"
     )
     out.print(
         make_definitions(

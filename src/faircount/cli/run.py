@@ -34,7 +34,8 @@ RULE = click.Choice(["refuse", "drop", "other"])
     default="auto",
     metavar="NAME",
     show_default=True,
-    help=f"One of {', '.join(MECHANISMS)}; auto takes the one that faircount plan recommends.",
+    help=f"One of {', '.join(MECHANISMS)}; auto takes the one that faircount plan --for table "
+    "recommends.",
 )
 # How the table is read, and which items there are. The list is never taken from the data by
 # default, because the items themselves would give answers away.

@@ -39,11 +39,16 @@ RESERVED_VALUES = frozenset({"self", "code", "cause", "server"})
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often a call is attempted. The pauses in between double up to the longest one."""
+    """How often a call is attempted. The pauses in between double up to the longest one.
+
+    patience: seconds after which no further attempt is made; attempts may take long where a server
+        does not even refuse connections
+    """
 
     attempts: int = 6
     first_pause: float = 0.25
     longest_pause: float = 8.0
+    patience: float = 8.0
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def pauses(self) -> Iterator[float]:
@@ -134,12 +139,13 @@ class RemoteServer:
         elif content is not None:
             headers["Content-Type"] = BYTES
         pauses = self._retry.pauses()
+        last_attempt_at = time.monotonic() + self._retry.patience
         while True:
             answer, problem = self._attempt(method, path, content, headers, limit)
             if answer is not None and answer.status not in BUSY:
                 return self._check_answer(answer)
             pause = next(pauses, None)
-            if pause is None:
+            if pause is None or time.monotonic() > last_attempt_at:
                 message = (
                     f"{self.name} at {self.address} {problem}: nothing is lost, try again later"
                 )

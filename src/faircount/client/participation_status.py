@@ -82,7 +82,7 @@ def status_of(client: ClientState | None, reply: Message | None = None) -> Parti
     stage = _stage_of(client)
     description = DESCRIPTIONS[stage]
     if isinstance(reply, Rejection):
-        if reply.why is Reason.EARLY:
+        if reply.why is Reason.EARLY and stage is not Stage.WAITING:
             description = "It is too early: come back later."
         # Control characters of a dishonest server could rewrite the text on a terminal.
         detail = escape_controls(reply.detail.decode(errors="replace"))

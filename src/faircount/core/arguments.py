@@ -27,6 +27,7 @@ _EQUIVALENTS = {
     "claim_epsilon": ("epsilon", "epsilon"),
     "claim_delta": ("delta", "delta"),
     "eps": ("epsilon", "epsilon"),
+    "dropout": ("minimum", 'minimum="95%"'),
 }
 
 

@@ -36,6 +36,17 @@ def _escape_control(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
+def visible_form(text: str) -> str:
+    """What a reader perceives of a text: equal for texts that people cannot tell apart.
+
+    Case, spaces, characters that show nothing and different encodings of the same sign are ignored.
+    """
+    normal = unicodedata.normalize("NFKC", text).casefold()
+    shown = (character for character in normal if unicodedata.category(character) != "Cf")
+    # Folding can leave a decomposed form. Every kind of space counts as the same one.
+    return " ".join(unicodedata.normalize("NFKC", "".join(shown)).split())
+
+
 ONE_VALUE_PER_CELL = "answers must be single values, one per row: a cell holds a list"
 
 

@@ -101,16 +101,20 @@ def lock_file(path: Path, *, shared: bool = False) -> Iterator[None]:
     # would then belong to the old contents that nobody opens any more.
     lock = path.with_name(path.name + ".lock")
     try:
-        with lock.open("ab") as handle:
-            try:
-                flock(handle, (LOCK_SH if shared else LOCK_EX) | LOCK_NB)
-            except BlockingIOError:
-                raise RefusedError(
-                    f"another program works with {path} now: wait until it has ended"
-                ) from None
-            yield
+        handle = lock.open("ab")
     except OSError as problem:
         raise FaircountError(f"{lock} cannot be written: {describe_os_error(problem)}") from None
+    with handle:
+        try:
+            flock(handle, (LOCK_SH if shared else LOCK_EX) | LOCK_NB)
+        except BlockingIOError:
+            raise RefusedError(
+                f"another program works with {path} now: wait until it has ended"
+            ) from None
+        except OSError as problem:
+            message = f"{lock} cannot be locked: {describe_os_error(problem)}"
+            raise FaircountError(message) from None
+        yield
 
 
 def describe_os_error(problem: OSError) -> str:

@@ -7,11 +7,12 @@ from typing import Any
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.sheets import people_of_sheet
-from faircount.owner.advice import SurveyRequirements, advise, parse_minimum
+from faircount.owner.advice import SurveyRequirements, advise
 from faircount.owner.folder import OwnerFile
 from faircount.owner.invitation_texts import ENGLISH, printed_words
 from faircount.owner.people import People
 from faircount.owner.survey import GRACE, SurveyDescription
+from faircount.planning.minimum import parse_minimum
 from faircount.protocol import SurveyParameters
 
 Form = dict[str, Any]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from faircount.client.calls import RetryPolicy
-from faircount.core.errors import FaircountError, ParameterError, RefusedError, RemoteError
+from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.core.files import read_file
 from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
@@ -20,6 +20,7 @@ from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.last_status import last_status, remember_status
 from faircount.dashboard.mailings import MailJobs, preview_mail, sent_mails
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
+from faircount.owner.budget import check_budget, existing_budget
 from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import invitations_csv, qr_rows
@@ -27,7 +28,7 @@ from faircount.owner.label import PrivacyLabel
 from faircount.owner.mail import Mailing, MailSettings
 from faircount.owner.people import People, is_email
 from faircount.owner.remote import BothServers
-from faircount.owner.repeat import check_budget, next_folder, people_of
+from faircount.owner.repeat import next_folder, people_of
 from faircount.owner.survey import Survey, create
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.survey.operators import (
@@ -152,7 +153,8 @@ class Surveys:
         try:
             budget = servers.budget(population)
             if "problem" not in advice:
-                check_budget(servers, population, advice["epsilon"], advice["delta"])
+                total = (budget["epsilon"], budget["delta"])
+                check_budget(servers, population, total, (advice["epsilon"], advice["delta"]))
         except RefusedError as refusal:
             problem = error_payload(refusal)
         except FaircountError:
@@ -169,11 +171,8 @@ class Surveys:
         s1, s2 = read_servers(self.servers)
         facts = forms.facts_of(form)
         servers = BothServers(s1.server("S1"), s2.server("S2"))
-        # Refused before anybody is invited: a survey whose budget is spent can have no result.
-        if facts.population:
-            check_budget(servers, facts.population, wishes.epsilon, wishes.delta)
         # A population's budget is never changed, whatever the form says.
-        budget = _existing_budget(servers, facts.population) or forms.budget_of(form, wishes)
+        budget = existing_budget(servers, facts.population) or forms.budget_of(form, wishes)
         # Participants open the page at the coordinator, so its address goes into the links.
         owner = OwnerFile(s1, s2, s1.address, budget, forms.language_of(form))
         anyway = forms.is_wanted_anyway(form)
@@ -391,18 +390,8 @@ def _label_file(label: PrivacyLabel, kind: str) -> bytes:
 def _check_budget_of(survey: Survey) -> None:
     """Refuse to invite people to a survey that their budget does not allow."""
     params = survey.params
-    check_budget(survey.servers, params.population, params.epsilon, params.delta)
-
-
-def _existing_budget(servers: BothServers, population: str) -> tuple[float, float] | None:
-    """The budget of a population that the aggregator knows already."""
-    if not population:
-        return None
-    try:
-        found = servers.budget(population)
-    except RemoteError:  # a new population
-        return None
-    return found["epsilon"], found["delta"]
+    cost = (params.epsilon, params.delta)
+    check_budget(survey.servers, params.population, survey.owner.budget, cost)
 
 
 def _coordinator_status(survey: Survey) -> dict[str, Any]:

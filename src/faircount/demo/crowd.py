@@ -93,7 +93,7 @@ class Crowd:
 
     def __init__(self, plan: CrowdPlan) -> None:
         # Patient, because the demonstration kills and restarts the coordinator.
-        retry = RetryPolicy(attempts=30, first_pause=0.1, longest_pause=1.0)
+        retry = RetryPolicy(attempts=30, first_pause=0.1, longest_pause=1.0, patience=60.0)
         self.server = RemoteServer(plan.address, name="The coordinator", retry=retry)
         self._offline = ReadOnlyServer(plan.address, name="The coordinator")
         self._status_path = f"/v1/surveys/{plan.survey}/status"

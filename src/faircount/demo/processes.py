@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faircount.core.errors import FaircountError
+from faircount.core.files import describe_os_error
 
 # How long a process may take to end when it is asked to.
 STOP_SECONDS = 10.0
@@ -124,6 +125,21 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def check_port(port: int, name: str) -> None:
+    """Refuse a port on which another program listens."""
+    with socket.socket() as probe:
+        # As servers do: connections of a server that has just ended do not block its port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+            probe.listen()
+        except OSError as problem:
+            raise FaircountError(
+                f"{name} cannot listen on port {port}: {describe_os_error(problem)}. Stop the "
+                "program that uses the port, or choose another one"
+            ) from None
 
 
 def _end_with_starter() -> None:

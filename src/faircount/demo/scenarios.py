@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from faircount.client.calls import RemoteServer
 from faircount.client.participation import connect
+from faircount.core.errors import RefusedError
 from faircount.demo.crowd import Person
 from faircount.demo.trial import Trial
 from faircount.owner.advice import SurveyRequirements
@@ -16,6 +18,8 @@ from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import numbered_people
 from faircount.owner.survey import Survey, SurveyDescription, create
 from faircount.protocol import EXPLICIT
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,33 @@ def _draw_kinds(scenario: Scenario, draw: np.random.Generator) -> dict[int, Call
             way = (number - scenario.malicious) % len(ways_to_leave)
             kinds[int(place)] = ways_to_leave[way]
     return kinds
+
+
+def answer_as_crowd(survey: Survey, folder: Path) -> int:
+    """Let simulated people answer a survey of a trial in place of all who have not; how many.
+
+    folder: where their devices keep their state
+    """
+    for access in (survey.owner.s1, survey.owner.s2):
+        if urlsplit(access.address).hostname not in LOOPBACK:
+            raise RefusedError(
+                "a simulated crowd answers only where both servers run on this machine: real "
+                "people would lose their invitations"
+            )
+    if len(survey.params.topology.phases) > 1:
+        raise RefusedError("a simulated crowd visits once: create the survey in servers")
+    items = [str(label) for label in survey.params.mechanism.domain.labels]
+    # The first answers are more popular than the last, so that there is something to see.
+    weights = 1 / np.arange(1, len(items) + 1)
+    draw = np.random.default_rng(7)
+    missing = survey.pending_invitees()
+    server = RemoteServer(survey.owner.public_address)
+    for number, invitee in enumerate(missing):
+        link = invitee.code.link(survey.owner.public_address)
+        participation = connect(link, state=folder / f"device-{number}", connection=server)
+        participation.answer(str(draw.choice(items, p=weights / weights.sum())))
+    server.close()
+    return len(missing)
 
 
 def answer_for_all_but_one(survey: Survey, folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 Whoever runs both servers can combine the shares, so a trial is not for anybody's real answers. It
 shows how everything works. A survey that people can trust has two organizations, each of which runs
-one of these processes (docs/operations.md).
+one of these processes (docs/how-to/operate-two-servers.md).
 """
 
 import json
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from faircount.client.calls import RemoteServer, RetryPolicy
 from faircount.core.errors import FaircountError, UnreachableError
-from faircount.core.files import make_private_folder, read_file, write_durably
-from faircount.demo.processes import Process, free_port, stop_in_order
+from faircount.core.files import lock_file, make_private_folder, read_file, write_durably
+from faircount.demo.processes import Process, check_port, free_port, stop_in_order
 
 # A server may take long to start: a busy machine reads many files.
 START_SECONDS = 60.0
@@ -55,7 +55,10 @@ class Trial:
 
     def _access(self, name: str, port: int) -> dict[str, str]:
         token_file = self.folder / name / "owner-token"
-        token = read_file(token_file, f"the first start of {name} should have made it")
+        role = {"s1": "coordinator", "s2": "aggregator"}[name]
+        data = self.folder / name
+        hint = f"make one with faircount {role} --data {data} --add-token owner > {token_file}"
+        token = read_file(token_file, hint)
         return {"address": _address(port), "token": token.decode().strip()}
 
     def crash_coordinator(self) -> None:
@@ -75,9 +78,14 @@ class Trial:
 @contextmanager
 def trial(folder: Path, ports: tuple[int, int] | None = None) -> Iterator[Trial]:
     """Run both servers while the block runs. Their data stay in the folder for the next time."""
+    chosen = ports or (free_port(), free_port())
+    # Before anything is written: another program on a port would be taken for our server.
+    for name, port in zip(("coordinator", "aggregator"), chosen, strict=True):
+        check_port(port, f"the {name}")
     make_private_folder(folder)
-    with stop_in_order():
-        running = _start(folder, ports or (free_port(), free_port()))
+    # Two trials in one folder would overwrite each other's addresses.
+    with stop_in_order(), lock_file(folder / "servers.json"):
+        running = _start(folder, chosen)
         try:
             running.wait()
             yield running

@@ -30,8 +30,8 @@ from faircount.protocol import SurveyParameters
 # Parameters and result are public; only the owner may read the other files.
 PUBLIC = 0o644
 
-# For commands: a server counts as unreachable after about half a minute.
-COMMAND_RETRY = RetryPolicy(attempts=9)
+# For commands: somebody waits, so a server counts as unreachable after a few seconds.
+COMMAND_RETRY = RetryPolicy(attempts=5)
 
 # How error messages call the servers.
 SERVER_NAMES = {"S1": "The coordinator", "S2": "The aggregator"}
@@ -217,6 +217,10 @@ def read_servers(path: Path) -> tuple[Access, Access]:
         content: dict[str, Any] = json.loads(data)
         s1 = Access(**content["s1"])
         s2 = Access(**content["s2"])
+        # An empty token would be sent, and refused by a server that cannot know what was meant.
+        for text in (s1.address, s1.token, s2.address, s2.token):
+            if not isinstance(text, str) or not text.strip():
+                raise ValueError("empty")
     except (ValueError, KeyError, TypeError):
         message = f'{path} must be JSON: {{"s1": {{"address": ..., "token": ...}}, "s2": ...}}'
         raise FaircountError(message).with_code("servers_file", file=str(path)) from None

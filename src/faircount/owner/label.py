@@ -16,9 +16,9 @@ from faircount.accounting.guarantee import Guarantee, format_delta, format_round
 from faircount.core.errors import RefusedError, RemoteError
 from faircount.core.plain import escape_html
 from faircount.estimation.result import Result
+from faircount.owner.budget import NO_POPULATION
 from faircount.owner.invitation_texts import printed_words
 from faircount.owner.label_texts import RISKS, UNPROVEN, LabelWords, label_words
-from faircount.owner.repeat import NO_POPULATION
 from faircount.owner.result_page import definition_list, html_document
 from faircount.owner.survey import Survey
 from faircount.protocol import Ledger, SurveyParameters

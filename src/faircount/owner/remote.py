@@ -10,11 +10,12 @@ simply run again.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
 from faircount.client.calls import BYTES, RemoteServer, RetryPolicy
-from faircount.core.errors import RefusedError
+from faircount.core.errors import ParameterError, RefusedError, RemoteError
 from faircount.owner.answers import (
     AGGREGATOR_KEYS,
     AGGREGATOR_STATUS,
@@ -62,6 +63,27 @@ class BothServers:
 
     def survey_keys(self) -> SurveyKeys:
         """Ask both servers for fresh keys and commitments, for one survey."""
+        try:
+            return self._survey_keys()
+        except RemoteError:
+            # A server that refuses the token, or has other keys, may be the other one.
+            self.check_roles()
+            raise
+
+    def check_roles(self) -> None:
+        """Refuse one server in both roles, and two servers whose roles are interchanged."""
+        if self.s1.address == self.s2.address:
+            message = f"{self.s1.address} is the address of both servers: give that of each"
+            raise ParameterError(message).with_code("one_address")
+        if _is_coordinator(self.s2) and not _is_coordinator(self.s1):
+            message = (
+                f"coordinator and aggregator are interchanged: {self.s1.address} is the "
+                f"aggregator and {self.s2.address} the coordinator. Interchange s1 and s2 in the "
+                "file of both servers"
+            )
+            raise ParameterError(message).with_code("servers_interchanged")
+
+    def _survey_keys(self) -> SurveyKeys:
         reply = self.s1.call("POST", "/v1/survey-keys", json_body={})
         first = read_answer(reply, COORDINATOR_KEYS)
         reply = self.s2.call("POST", "/v1/survey-keys", json_body={})
@@ -190,6 +212,15 @@ def verify_final_statement(params: SurveyParameters, data: bytes) -> Statement:
             "not use it, ask both operators"
         ).with_code("unsigned_result")
     return statement
+
+
+def _is_coordinator(server: RemoteServer) -> bool:
+    """Whether a server has a call that only coordinators have; every token will do."""
+    try:
+        server.call("GET", "/v1/reservations?population=", limit=LIST_ANSWER)
+    except RemoteError as problem:
+        return problem.status != HTTPStatus.NOT_FOUND
+    return True
 
 
 def path_of(params: SurveyParameters) -> str:

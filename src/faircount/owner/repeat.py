@@ -4,18 +4,15 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from faircount.core.durations import parse_duration
 from faircount.core.entropy import SystemEntropy
-from faircount.core.errors import RefusedError, RemoteError
+from faircount.core.errors import RefusedError
+from faircount.owner.budget import check_budget
 from faircount.owner.folder import SurveyFolder
 from faircount.owner.people import People
-from faircount.owner.remote import BothServers
-from faircount.owner.survey import Survey
-from faircount.protocol.survey.budget import Status, fits_budget
+from faircount.owner.survey import Survey, check_question
 
-NO_POPULATION = "no_population"
 MOST_NUMBERS = 1000
 
 
@@ -30,7 +27,8 @@ def repeat(
     target = SurveyFolder(next_folder(survey.folder.path) if folder is None else Path(folder))
     target.check_is_free()
     people = people_of(survey)
-    check_budget(survey.servers, params.population, params.epsilon, params.delta)
+    cost = (params.epsilon, params.delta)
+    check_budget(survey.servers, params.population, survey.owner.budget, cost)
     phase_seconds = params.phase_seconds
     if open_for is not None:
         phase_seconds = (parse_duration("--open-for", open_for),) * len(params.topology.phases)
@@ -42,7 +40,7 @@ def repeat(
         s1_operator=fresh.s1_operator,
         s2_operator=fresh.s2_operator,
         survey=SystemEntropy().bytes(16),
-        question=params.question if question is None else question,
+        question=params.question if question is None else check_question(question),
         phase_seconds=phase_seconds,
     )
     target.create(again, survey.owner, people)
@@ -71,29 +69,3 @@ def next_folder(path: Path) -> Path:
             return candidate
     message = "there are too many surveys of this name: name the folder of the new one"
     raise RefusedError(message).with_code("too_many_of_name")
-
-
-def check_budget(servers: BothServers, population: str, epsilon: float, delta: float) -> None:
-    """Refuse a survey that the budget of its population does not allow any more."""
-    try:
-        ledger = servers.budget(population)
-    except RemoteError as problem:
-        # Nobody was invited yet, so the aggregator does not know the population.
-        if problem.values.get("cause") == NO_POPULATION:
-            return
-        raise
-    costs = spent_costs(ledger)
-    total = (ledger["epsilon"], ledger["delta"])
-    if ledger["closed"] or not fits_budget([*costs, (epsilon, delta)], *total, ledger["adaptive"]):
-        spent = ledger["spent"]["epsilon"]
-        raise RefusedError(
-            f"the budget of these people does not allow another survey of epsilon {epsilon:.4g}: "
-            f"epsilon {spent:.4g} of {total[0]:.4g} is spent. To ask the same people several "
-            "times, create the first survey with --population NAME and a larger --budget"
-        ).with_code("budget_spent", spent=spent, total=total[0], epsilon=epsilon)
-
-
-def spent_costs(ledger: dict[str, Any]) -> list[tuple[float, float]]:
-    """(epsilon, delta) of every charge of a population that counts."""
-    counting = [charge for charge in ledger["surveys"] if charge["status"] != Status.CANCELLED]
-    return [(charge["epsilon"], charge["delta"]) for charge in counting]

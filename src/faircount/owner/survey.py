@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from faircount.client.calls import RetryPolicy
 from faircount.client.invitation_codes import server_address
+from faircount.core.domain import visible_form
 from faircount.core.durations import parse_duration
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError, RemoteError
@@ -21,7 +22,8 @@ from faircount.core.files import read_file, write_durably
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result
 from faircount.estimation.trend import Trend, trend_of
-from faircount.owner.advice import AUTO, Advice, SurveyRequirements, advise, parse_minimum
+from faircount.owner.advice import AUTO, Advice, SurveyRequirements, advise
+from faircount.owner.budget import check_budget, existing_budget
 from faircount.owner.exports import export_result
 from faircount.owner.folder import (
     COMMAND_RETRY,
@@ -43,6 +45,7 @@ from faircount.owner.invitations import (
 from faircount.owner.page_export import PageFacts
 from faircount.owner.people import People, read_people
 from faircount.owner.remote import BothServers, verify_final_statement
+from faircount.planning.minimum import parse_minimum
 from faircount.protocol import SurveyParameters, propose, topology_named
 from faircount.protocol.survey.endings import describe_abort
 from faircount.protocol.survey.release import decode_release
@@ -77,6 +80,17 @@ class SurveyDescription:
     population: str = ""
     seconds: int = 3 * DAY
     grace: int = GRACE
+
+    def __post_init__(self) -> None:
+        check_question(self.question)
+
+
+def check_question(text: str) -> str:
+    """The question that people are asked; refused if there is nothing to read."""
+    if not visible_form(text):
+        message = "the question is empty: write what people are asked"
+        raise ParameterError(message).with_code("no_question")
+    return text
 
 
 def survey(folder: str | os.PathLike[str]) -> "Survey":
@@ -173,7 +187,8 @@ class Survey:
         grace: how much longer it is held open if there are too few answers at its closing time
         minimum: minimum number of responses, or a response rate such as "40%"; by default one
             that fits the mechanism
-        budget: epsilon and delta of the population in all its surveys; by default this survey's
+        budget: epsilon and delta of the population in all its surveys; by default what it has
+            already or, if it is new, this survey's
         address: address of the coordinator in invitations, if a proxy gives it another one
         page: address of the participant's page, if another place than the coordinator serves it;
             `faircount page export` writes it
@@ -205,18 +220,22 @@ class Survey:
             colluding,
         )
         seconds = parse_duration("--open-for", open_for)
+        description = SurveyDescription(
+            question, seconds=seconds, grace=parse_duration("--grace", grace), **texts
+        )
         s1, s2 = read_servers(Path(servers))
+        if budget is None:
+            # A population that was asked before has its budget; it is not raised.
+            both = BothServers(s1.server("S1"), s2.server("S2"))
+            budget = existing_budget(both, description.population) or (epsilon, delta)
         owner = OwnerFile(
             s1,
             s2,
             # Participants may reach the coordinator under another address than the owner.
             s1.address if address is None else server_address(address),
-            budget or (epsilon, delta),
+            budget,
             printed_words(language).language,
             "" if page is None else server_address(page),
-        )
-        description = SurveyDescription(
-            question, seconds=seconds, grace=parse_duration("--grace", grace), **texts
         )
         made, advice = create(
             Path(folder), requirements, description, owner, people=listed, anyway=anyway
@@ -503,6 +522,9 @@ def create(
     # Before the servers make keys, which nobody would use.
     folder.check_is_free()
     servers = BothServers.of(owner)
+    # Before anybody is invited: the aggregator would refuse only when the answers are there.
+    cost = (requirements.epsilon, requirements.delta)
+    check_budget(servers, description.population, owner.budget, cost)
     params = make_parameters(advice, description, servers)
     folder.create(params, owner, people)
     return Survey(folder, params, owner, servers), advice

@@ -19,7 +19,7 @@ from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation import weighting
 from faircount.planning.option import Option, percent
-from faircount.planning.plan import Plan, plan
+from faircount.planning.plan import Plan, compare_mechanisms
 
 WHY = {
     "uwa": "every user counts the same, whatever the groups answer",
@@ -168,14 +168,14 @@ def plan_groups(
 ) -> GroupsPlan:
     """Plan groups that are given as name -> (users, epsilon).
 
-    All groups have the same delta, and `options` are passed to the `plan` of each.
+    All groups have the same delta, and `options` are passed to the comparison of each.
     """
     # One group has nothing to be weighted against.
     if len(groups) < 2:
         raise ParameterError("at least 2 groups are needed: for one group use plan without groups")
     plans = {}
     for name, (users, epsilon) in groups.items():
-        plans[name] = plan(users, items, epsilon, delta, **options)
+        plans[name] = compare_mechanisms(users, items, epsilon, delta, **options)
     best = [_best_of(name, group) for name, group in plans.items()]
     sizes = [group.question.staying for group in plans.values()]
     combined = _combine(sizes, best, items)
@@ -183,7 +183,7 @@ def plan_groups(
     # The alternative is one survey of everybody, which must keep to the strictest epsilon.
     everybody = sum(users for users, _ in groups.values())
     strictest = min(epsilon for _, epsilon in groups.values())
-    pooled = plan(everybody, items, strictest, delta, **options).recommended
+    pooled = compare_mechanisms(everybody, items, strictest, delta, **options).recommended
     if pooled is not None:
         error = pooled.standard_error or 0.0
         combined["cpa"] = Combined((1.0,), error, error)

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from faircount.core import plain
-from faircount.core.arguments import explain_arguments
+from faircount.core.arguments import describe_value, explain_arguments
 from faircount.core.domain import Domain
 from faircount.core.errors import ParameterError
-from faircount.core.validation import check_integer, expected_users
+from faircount.core.validation import check_integer, expected_users, share_of_users
 from faircount.estimation.validity import ASSUMPTIONS
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.advice import (
@@ -22,10 +22,12 @@ from faircount.planning.advice import (
     suits,
 )
 from faircount.planning.completion import LOSS, Ending, dropout_needed, endings
-from faircount.planning.dropout import DropoutCost, dropout_cost
+from faircount.planning.dropout import DropoutCost, dropout_cost, usual_dropout
+from faircount.planning.forecast import Forecast, forecast
+from faircount.planning.minimum import parse_minimum
 from faircount.planning.option import Option, make_option, percent
-from faircount.planning.question import Question, cautions
-from faircount.protocol import SERVERS
+from faircount.planning.question import SURVEY, TABLE, Question, cautions
+from faircount.protocol import SERVERS, topology_named
 from faircount.protocol.survey.topology import TARGET_COMPLETION
 
 # Columns of a plan as a data frame.
@@ -82,10 +84,30 @@ class Plan:
         """What to run, and at which cost, if clients are not as assumed."""
         return describe_alternative(self.options, self.question.malicious_clients)
 
+    @cached_property
+    def forecast(self) -> Forecast | None:
+        """What to expect of a survey that runs the recommended option; None for a table."""
+        best = self.recommended
+        # Local mechanisms send no shares, and no survey of ours runs them.
+        if best is None or best.topology is None or self.question.purpose != SURVEY:
+            return None
+        return forecast(best, self.question, topology_named(best.topology))
+
     @property
     def worthwhile(self) -> bool:
         """Whether the survey completes, with a 95% half-width below the average frequency 1/N."""
-        return self.recommended is not None and self._completes and self._is_informative
+        completes = self._completes and not self._lacks_responses
+        return self.recommended is not None and completes and self._is_informative
+
+    @property
+    def _lacks_responses(self) -> bool:
+        """Whether fewer people are expected to respond than the survey needs."""
+        return self.forecast is not None and self.question.staying < self.fewest
+
+    @property
+    def fewest(self) -> int:
+        """The number of users who must stay."""
+        return self.question.staying if self.forecast is None else self.forecast.minimum
 
     @property
     def _is_informative(self) -> bool:
@@ -132,8 +154,17 @@ class Plan:
                 f"than an average item's {average}; ask more users, offer fewer items or allow a "
                 "larger epsilon"
             )
+        if self._lacks_responses:
+            return (
+                f"do not run this: {self.question.staying:,} people are expected to respond, fewer "
+                f"than the minimum number of responses, {self.fewest:,}; invite more people, or "
+                "set a lower minimum"
+            )
         if not self._completes:
             return self._describe_incomplete()
+        if self.forecast is not None:
+            accuracy = self.forecast.accuracy
+            return f"run this survey: w{accuracy[1:-1]}{self._describe_target()}"
         condition = "whatever the answers are"
         if best.condition is not None:
             condition = f"provided that {best.condition}"
@@ -169,7 +200,8 @@ class Plan:
         dropout = dropout_needed(self.question, self.loss or 0.0, topology)
         advice = "ask more users"
         if dropout is not None:
-            advice = f"plan with --dropout {dropout:g} (dropout={dropout:g} in Python)"
+            fewest = self.question.users - share_of_users("dropout", dropout, self.question.users)
+            advice = f"plan with --minimum {fewest} (minimum={fewest} in Python)"
         # The next best option may travel in a topology that does complete.
         completing = set()
         for ending in self.endings:
@@ -183,7 +215,7 @@ class Plan:
         return (
             f"do not run this: if each visit is missed with probability {self.loss:.3g}, fewer "
             f"than {TARGET_COMPLETION:.0%} of the surveys complete in {topology}, with {visits} "
-            f"visit{'s' * (visits > 1)}, because {self.question.staying:,} of "
+            f"visit{'s' * (visits > 1)}, because {self.fewest:,} of "
             f"{self.question.users:,} users must stay; {advice}"
         )
 
@@ -195,18 +227,20 @@ class Plan:
     @property
     def loss(self) -> float | None:
         """Probability of a missed visit; None if users are not expected to miss any."""
-        # Whoever plans for dropouts expects missed visits, too.
-        if self.question.loss is None and self.question.lost:
+        # Whoever plans for people who do not respond expects missed visits, too.
+        asked = self.question
+        expects_loss = asked.minimum is not None or (asked.purpose == TABLE and asked.lost > 0)
+        if asked.loss is None and expects_loss:
             return LOSS
-        return self.question.loss
+        return asked.loss
 
     @cached_property
     def endings(self) -> tuple[Ending, ...]:
         """How likely each topology completes; empty where no user is expected to miss a visit."""
         asked = self.question
-        if self.loss is None or asked.staying < 2:
+        if self.loss is None or self.fewest < 2:
             return ()
-        return endings(asked.users, asked.staying, self.loss, asked.insiders)
+        return endings(asked.users, self.fewest, self.loss, asked.insiders)
 
     @cached_property
     def dropout_cost(self) -> DropoutCost | None:
@@ -245,6 +279,7 @@ class Plan:
         )
         return {
             **plain.JSON_VERSION,
+            "purpose": asked.purpose,
             "requested": {"epsilon": asked.epsilon, "delta": asked.delta},
             "recommended": best.name if best else None,
             "verdict": self.verdict,
@@ -258,6 +293,7 @@ class Plan:
             "loss": self.loss,
             "topologies": [ending.to_dict() for ending in self.endings],
             "room": self.dropout_cost.to_dict() if self.dropout_cost else None,
+            **(self.forecast.to_dict() if self.forecast else {}),
             "notes": list(self.notes),
             "mechanisms": [option.to_dict() for option in self.options],
         }
@@ -351,59 +387,114 @@ def plan(
     epsilon: float,
     delta: float = 1e-6,
     *,
+    purpose: str = SURVEY,
+    minimum: int | str | None = None,
     floor: int = 0,
     releases: int = 1,
-    dropout: float = 0.0,
     colluding: float = 0.0,
     target_error: float | None = None,
     loss: float | None = None,
     response_rate: float | None = None,
-    malicious_clients: bool = False,
+    malicious_clients: bool | None = None,
 ) -> Plan:
-    """Compare every mechanism for a survey under a total budget over all releases.
+    """Say how accurate a survey will be and what it needs, under a total budget over all releases.
 
-    users: number of users who will be asked; all of them are expected to respond, unless
-        `response_rate` is given
+    A survey over the network is planned as `faircount survey create` plans it. With
+    `purpose="table"` the plan is for `histogram` and `run`.
+
+    users: number of people who are invited, or of rows in the table
     items: number of items to choose from, or the items themselves
     epsilon: privacy loss of all releases together
     delta: probability that the privacy loss of all releases together exceeds epsilon
+    purpose: "survey" or "table"
+    minimum: minimum number of responses of a survey, or a response rate such as "40%"; by default
+        one that fits the mechanism
     floor: minimum number of other people known to choose each item, without looking at the answers
     releases: number of results to be published about the same users
-    dropout: share of the users who may drop out during the survey
     colluding: share of the users who may collude; at least one user always counts as an insider
     target_error: wanted 95% half-width; the plan then says how many users it needs
     loss: probability that a user misses a visit; the plan then says how likely each topology
-        completes (5% by default where users may drop out)
-    response_rate: share of the users who will respond; the plan is made for them alone
+        completes (5% by default with a `minimum`)
+    response_rate: share of the users who will respond, for whom the error is stated; by default
+        nearly all
     malicious_clients: recommend only mechanisms that count proven reports, so that dishonest
-        participants cannot skew the result
+        participants cannot skew the result; by default for surveys
     returns: the comparison, with a recommendation or the advice not to run it
 
     >>> plan = fc.plan(users=800, items=12, epsilon=1.0)
-    >>> plan.recommended.name
+    >>> plan.recommended.name, plan.forecast.minimum
+    ('server-laplace', 200)
+    >>> fc.plan(users=800, items=12, epsilon=1.0, purpose="table").recommended.name
     'laplace'
     """
-    invited = None
+    terms: dict[str, Any] = {
+        "floor": floor,
+        "releases": releases,
+        "colluding": colluding,
+        "target_error": target_error,
+        "loss": loss,
+    }
+    if purpose == TABLE:
+        if minimum is not None or loss is not None:
+            raise ParameterError(
+                "the rows of a table are all there and miss no visit: plan a survey, or leave "
+                "minimum and loss out"
+            )
+        terms |= {"response_rate": response_rate, "malicious_clients": bool(malicious_clients)}
+        return compare_mechanisms(users, items, epsilon, delta, **terms)
+    if purpose != SURVEY:
+        message = f'a plan is for a "{SURVEY}" or a "{TABLE}"'
+        raise ParameterError(f"{message}, not for {describe_value(purpose)}")
+
+    invited = check_integer("users", users, least=1)
+    needed = None if minimum is None else parse_minimum(str(minimum), invited)
+    terms |= {
+        "dropout": _dropout_of_survey(invited, needed, response_rate),
+        "malicious_clients": malicious_clients is not False,
+        "purpose": SURVEY,
+        "minimum": needed,
+    }
+    return compare_mechanisms(users, items, epsilon, delta, **terms)
+
+
+def _dropout_of_survey(invited: int, minimum: int | None, response_rate: float | None) -> float:
+    """The share of the invited who do not respond in the survey that is planned for."""
+    if response_rate is None:
+        if minimum is None:
+            return usual_dropout(invited)
+        return (invited - minimum) / invited
+    if minimum is not None:
+        raise ParameterError(
+            "give the response rate that you expect, or the minimum number of responses without "
+            "which there is no result, but not both: errors are stated for one of them"
+        )
+    return (invited - expected_users("response_rate", response_rate, invited)) / invited
+
+
+def compare_mechanisms(
+    users: int,
+    items: int | Sequence[object],
+    epsilon: float,
+    delta: float = 1e-6,
+    *,
+    dropout: float = 0.0,
+    response_rate: float | None = None,
+    **terms: Any,
+) -> Plan:
+    """Compare every mechanism at the same privacy, for users of whom some may drop out.
+
+    dropout: share of the users who may drop out
+    response_rate: share of the users who will respond; the plan is made for them alone
+    terms: of the `Question`
+    """
     # Noise is planned for those who respond: people who never do cannot hide anybody.
     expected = users
     if response_rate is not None:
         invited = check_integer("users", users, least=1)
         expected = expected_users("response_rate", response_rate, invited)
+        terms["invited"] = invited
     count = len(Domain.of(items)) if isinstance(items, Iterable) else items
-    question = Question(
-        expected,
-        count,
-        epsilon,
-        delta,
-        floor,
-        releases,
-        dropout,
-        colluding,
-        target_error,
-        loss,
-        invited,
-        malicious_clients,
-    )
+    question = Question(expected, count, epsilon, delta, dropout=dropout, **terms)
     # Every person chooses one item, so a larger floor is a mistake and no public knowledge.
     largest = (question.users - 1) // question.items
     if question.floor > largest:
@@ -412,4 +503,4 @@ def plan(
             f"of {question.items:,} items more than {largest:,} other holders"
         )
     options = [make_option(kind, question) for kind in frequency_mechanisms().values()]
-    return Plan(question, rank(options, malicious_clients))
+    return Plan(question, rank(options, question.malicious_clients))

@@ -12,13 +12,11 @@ from faircount.core.validation import (
     share_of_users,
 )
 from faircount.mechanisms.calibration import Requirements
+from faircount.planning.promise import attacker_certainty, is_weak_delta, is_weak_epsilon
 
-# Above this epsilon hardly anything is left of privacy.
-WEAK = 10.0
-
-# Above this delta chance alone exposes people: a mechanism that publishes all answers once in a
-# thousand times has such a delta.
-WEAK_DELTA = 0.001
+SURVEY = "survey"
+TABLE = "table"
+"""What a plan is for: a survey over the network, or the histogram of a table that is there."""
 
 
 def cautions(epsilon: float, delta: float = 0.0, delta_digits: int = 3) -> tuple[str, ...]:
@@ -27,12 +25,13 @@ def cautions(epsilon: float, delta: float = 0.0, delta_digits: int = 3) -> tuple
     Delta is printed as the guarantee beside it prints it: rounded up to so many digits.
     """
     warnings = []
-    if epsilon > WEAK:
+    if is_weak_epsilon(epsilon):
         warnings.append(
-            f"an epsilon of {epsilon:g} protects next to nothing: whoever reads the result may "
-            "learn a user's answer with near certainty; 1 is a common choice"
+            f"an epsilon of {epsilon:g} protects next to nothing: whoever hesitates between two "
+            f"answers of a user may become {attacker_certainty(epsilon):g}% sure by reading the "
+            "result; 1 is a common choice"
         )
-    if delta > WEAK_DELTA:
+    if is_weak_delta(delta):
         warnings.append(
             f"a delta of {format_delta(delta, delta_digits)} is large: it is the probability that "
             "the result may reveal a user's answer, whatever epsilon is; 1e-6 is a common choice"
@@ -55,6 +54,8 @@ class Question:
     loss: probability that a user misses a visit
     invited: number of users who are asked, where not all of them are expected to respond
     malicious_clients: whether clients may send anything
+    purpose: "survey" or "table"; in a survey `users` are those who are invited
+    minimum: minimum number of responses that the owner gives to a survey
     """
 
     users: int
@@ -69,6 +70,8 @@ class Question:
     loss: float | None = None
     invited: int | None = None
     malicious_clients: bool = False
+    purpose: str = TABLE
+    minimum: int | None = None
 
     def __post_init__(self) -> None:
         check_integer("users", self.users, least=1)
@@ -97,6 +100,8 @@ class Question:
     @property
     def users_in_words(self) -> str:
         """How many users answer and, where not all are expected to, how many are invited."""
+        if self.purpose == SURVEY:
+            return f"{self.users:,} people invited"
         if self.invited:
             return f"{self.users:,} users who answer, of {self.invited:,} invited"
         return f"{self.users:,} users"

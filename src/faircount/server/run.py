@@ -5,10 +5,11 @@ The calls of a server are on one port; health and metrics are on another one, wh
 
 import asyncio
 import logging
+import socket
 import ssl
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,12 @@ import httpx
 import uvicorn
 
 from faircount.core.errors import FaircountError, ParameterError
-from faircount.core.files import lock_file, make_private_folder, write_durably
+from faircount.core.files import (
+    describe_os_error,
+    lock_file,
+    make_private_folder,
+    write_durably,
+)
 from faircount.protocol.survey.operators import Operator
 from faircount.protocol.wire.signing import SigningKey
 from faircount.server.aggregator.app import aggregator_app
@@ -90,41 +96,70 @@ async def create_first_tokens(server: Server, folder: Path) -> None:
             await add_token(tx, token, scope)
 
 
+@dataclass(frozen=True)
+class Ports:
+    """The sockets of a server, on which it listens before it opens its database.
+
+    public: for the calls of the server
+    private: for health and metrics; none if they are turned off
+    """
+
+    public: Sequence[socket.socket]
+    private: Sequence[socket.socket]
+
+
+@contextmanager
+def claim(settings: ServerSettings) -> Iterator[Ports]:
+    """Claim the ports and the database for this process, or refuse before anything is written."""
+    connections = Connections.for_files(
+        raise_file_limit(), settings.connections_per_address, settings.proxies
+    )
+    with ExitStack() as stack:
+        public = _bind(stack, settings.role, settings.host, settings.public_port, connections)
+        private: Sequence[socket.socket] = ()
+        if settings.metrics_port is not None:
+            # Only monitoring calls it, from few addresses.
+            plenty = Connections(connections.most, connections.most)
+            private = _bind(
+                stack, settings.role, settings.private_host, settings.metrics_port, plenty
+            )
+        make_private_folder(settings.folder)
+        # Shared where several workers may run on one database.
+        # check: running-server - a restore under a running server would be written over
+        stack.enter_context(lock_file(settings.lock_path, shared=settings.has_workers))
+        yield Ports(public, private)
+
+
+def _bind(
+    stack: ExitStack, role: str, host: str, port: int, connections: Connections
+) -> Sequence[socket.socket]:
+    try:
+        return [stack.enter_context(listener) for listener in listen(host, port, connections)]
+    except OSError as problem:
+        raise FaircountError(
+            f"the {role} cannot listen on {host} port {port}: {describe_os_error(problem)}. Stop "
+            "the program that uses the port, or choose another one"
+        ) from None
+
+
 async def _serve(
-    settings: ServerSettings, app: "ASGIApp", private: "ASGIApp", metrics: Metrics
+    settings: ServerSettings, ports: Ports, app: "ASGIApp", private: "ASGIApp", metrics: Metrics
 ) -> None:
-    """Serve until the process is told to stop; meanwhile the database cannot be restored."""
-    # Shared, because several workers may run on one database.
-    # check: running-server - a restore under a running server would be written over
-    with lock_file(settings.lock_path, shared=True):
-        await _listen(settings, app, private, metrics)
-
-
-async def _listen(
-    settings: ServerSettings, app: "ASGIApp", private: "ASGIApp", metrics: Metrics
-) -> None:
-    """Listen on both ports until the process is told to stop."""
+    """Serve on both ports until the process is told to stop."""
     limit = RequestLimit(settings.requests_per_second, settings.burst)
     options: dict[str, Any] = {}
     if settings.tls_certificate:
         options["ssl_certfile"] = settings.tls_certificate
         options["ssl_keyfile"] = settings.tls_key
-    connections = Connections.for_files(
-        raise_file_limit(), settings.connections_per_address, settings.proxies
-    )
-    listeners = listen(settings.host, settings.public_port, connections)
     public = RequestMiddleware(app, metrics, limit, settings.proxies)
-    main = uvicorn.Server(server_config(public, **options))
-    _log.info("listening", extra={"port": settings.public_port, "role": settings.role})
-    if settings.metrics_port is None:
-        await main.serve(list(listeners))
+    main = _MainServer(server_config(public, **options), settings)
+    if not ports.private:
+        await main.serve(list(ports.public))
         return
-    second = _SecondServer(
-        server_config(private, host=settings.private_host, port=settings.metrics_port)
-    )
-    second_task = asyncio.create_task(second.serve())
+    second = _SecondServer(server_config(private))
+    second_task = asyncio.create_task(second.serve(list(ports.private)))
     # The private port closes last, so that monitoring can follow the shutdown.
-    await main.serve(list(listeners))
+    await main.serve(list(ports.public))
     second.should_exit = True
     await second_task
 
@@ -147,6 +182,20 @@ def server_config(app: "ASGIApp", **options: Any) -> uvicorn.Config:
     )
 
 
+class _MainServer(uvicorn.Server):
+    """A server that says when it listens, and not before."""
+
+    def __init__(self, config: uvicorn.Config, settings: ServerSettings) -> None:
+        super().__init__(config)
+        self._facts = {"port": settings.public_port, "role": settings.role}
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to answer calls."""
+        await super().startup(sockets)
+        if self.started:
+            _log.info("listening", extra=self._facts)
+
+
 class _SecondServer(uvicorn.Server):
     """A second uvicorn server in this process, which leaves signals to the first one."""
 
@@ -163,18 +212,19 @@ def _with_metrics(server: Server, metrics: Metrics) -> Server:
 
 async def serve_coordinator(settings: CoordinatorSettings) -> None:
     """Run the coordinator until it is told to stop."""
-    metrics = Metrics.create()
-    server = _with_metrics(await open_server(settings), metrics)
-    await create_first_tokens(server, settings.folder)
-    coordinator = CoordinatorService.of(server)
-    async with httpx.AsyncClient(
-        base_url=settings.aggregator, timeout=AGGREGATOR_SECONDS, verify=_tls_context(settings)
-    ) as client:
-        aggregator = AggregatorConnection(
-            client, server.clock, is_authentic=settings.is_aggregator_authentic
-        )
-        app = coordinator_app(coordinator, Scheduler(coordinator, aggregator), settings.origins)
-        await _serve(settings, app, private_app(server, metrics, lambda: aggregator.skew), metrics)
+    with claim(settings) as ports:
+        metrics = Metrics.create()
+        server = _with_metrics(await open_server(settings), metrics)
+        await create_first_tokens(server, settings.folder)
+        coordinator = CoordinatorService.of(server)
+        async with httpx.AsyncClient(
+            base_url=settings.aggregator, timeout=AGGREGATOR_SECONDS, verify=_tls_context(settings)
+        ) as client:
+            is_authentic = settings.is_aggregator_authentic
+            aggregator = AggregatorConnection(client, server.clock, is_authentic=is_authentic)
+            app = coordinator_app(coordinator, Scheduler(coordinator, aggregator), settings.origins)
+            private = private_app(server, metrics, lambda: aggregator.skew)
+            await _serve(settings, ports, app, private, metrics)
 
 
 def _tls_context(settings: CoordinatorSettings) -> "ssl.SSLContext":
@@ -191,11 +241,12 @@ def _tls_context(settings: CoordinatorSettings) -> "ssl.SSLContext":
 
 async def serve_aggregator(settings: AggregatorSettings) -> None:
     """Run the aggregator until it is told to stop."""
-    metrics = Metrics.create()
-    server = _with_metrics(await open_server(settings), metrics)
-    await create_first_tokens(server, settings.folder)
-    app = aggregator_app(AggregatorService.of(server, _step_maker(settings)), settings.page_for)
-    await _serve(settings, app, private_app(server, metrics), metrics)
+    with claim(settings) as ports:
+        metrics = Metrics.create()
+        server = _with_metrics(await open_server(settings), metrics)
+        await create_first_tokens(server, settings.folder)
+        app = aggregator_app(AggregatorService.of(server, _step_maker(settings)), settings.page_for)
+        await _serve(settings, ports, app, private_app(server, metrics), metrics)
 
 
 def _step_maker(settings: AggregatorSettings) -> StepMaker:
@@ -215,4 +266,5 @@ def run(settings: ServerSettings, serve: Callable[[Any], Any]) -> None:
     except KeyboardInterrupt:
         return
     except OSError as problem:
-        raise FaircountError(f"the {settings.role} cannot listen: {problem}") from None
+        message = f"the {settings.role} has stopped: {describe_os_error(problem)}"
+        raise FaircountError(message) from None

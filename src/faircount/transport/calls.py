@@ -24,7 +24,13 @@ import httpcore
 import httpx
 
 from faircount.core.errors import FaircountError
-from faircount.transport.limits import CALL_SECONDS, KIB, READ_SECONDS, SMALL_ANSWER
+from faircount.transport.limits import (
+    CALL_SECONDS,
+    CONNECT_SECONDS,
+    KIB,
+    READ_SECONDS,
+    SMALL_ANSWER,
+)
 
 WRITE_CHUNK = 64 * KIB
 """Bytes that are written before the time is looked at again."""
@@ -50,7 +56,8 @@ def open_client(verify: Any = None) -> httpx.Client:
 
     verify: an SSL context, instead of the certificates that the system trusts
     """
-    client = httpx.Client(timeout=READ_SECONDS, verify=True if verify is None else verify)
+    timeout = httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
+    client = httpx.Client(timeout=timeout, verify=True if verify is None else verify)
     # httpx has no option for this, and none for a total time. Proxies from the environment have
     # transports of their own.
     for transport in (client._transport, *client._mounts.values()):

@@ -30,3 +30,5 @@ CALL_SECONDS = 120.0
 """Maximum duration of one call, from its first byte to the last one of its answer."""
 READ_SECONDS = 30.0
 """How long one read or write may take: a server that is gone is noticed earlier than a slow one."""
+CONNECT_SECONDS = 5.0
+"""How long a server may take to accept a connection: one that is down is noticed in seconds."""

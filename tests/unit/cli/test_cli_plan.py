@@ -13,14 +13,16 @@ from faircount.cli.show import WIDTH
 from faircount.planning.plan import plan
 
 Call = Callable[..., Any]
-ASK = "plan --users 800 --items 12 --epsilon 1 --delta 1e-6"
+ASK = "plan --for table --users 800 --items 12 --epsilon 1 --delta 1e-6"
+SURVEY = "plan --users 800 --items 12 --epsilon 1"
 
 
 def test_json_is_the_plan_and_nothing_else(call: Call) -> None:
     done = call(f"{ASK} --floor 40 --target-error 0.02 --json")
     assert done.exit_code == 0
     assert done.stderr == ""
-    wanted = plan(800, 12, 1.0, 1e-6, floor=40, target_error=0.02).to_dict()
+    asked = {"purpose": "table", "floor": 40, "target_error": 0.02}
+    wanted = plan(800, 12, 1.0, 1e-6, **asked).to_dict()
     assert json.loads(done.stdout) == json.loads(json.dumps(wanted))
 
 
@@ -29,7 +31,7 @@ def test_people_see_every_mechanism_and_one_recommendation(call: Call) -> None:
     for name in ("laplace", "decoys", "dpdg", "dpds", "tss-prime", "tss", "dpcs", "oue", "grr"):
         assert f"\n{name} " in shown or f"  {name} " in shown
     assert "Recommendation: run laplace" in shown
-    assert "safe against 1 insider" in shown
+    assert "Safe against 1 insider" in shown
     assert "users for ±2%" in shown
     said = " ".join(shown.split())
     assert "every item has at least 40 holders besides the participant in question" in said
@@ -37,34 +39,34 @@ def test_people_see_every_mechanism_and_one_recommendation(call: Call) -> None:
 
 
 def test_who_plans_for_dropouts_reads_which_topologies_end(call: Call) -> None:
-    shown = " ".join(call(f"{ASK} --dropout 0.3").stdout.split())
+    shown = " ".join(call(f"{SURVEY} --minimum 70% --all").stdout.split())
     assert "if each visit is missed with probability 0.05 and 560 of 800 users must stay" in shown
     assert "explicit below 0.01%: will give up" in shown
     assert "servers above 99.99%: one visit" in shown
-    assert "Chance to complete" not in call(ASK).stdout
-    rare = call(
-        "plan --users 20 --items 3 --epsilon 1 --delta 1e-6 --dropout 0.5 --loss 0.001 --json"
-    )
+    assert "Chance to complete" not in call(f"{SURVEY} --all").stdout
+    rare = call("plan --users 20 --items 3 --epsilon 1 --minimum 50% --loss 0.001 --json")
     ends = {way["topology"]: way["chance"] for way in json.loads(rare.stdout)["topologies"]}
     assert ends["explicit"] > 0.99
     assert ends["two-stage"] is None
 
 
 def test_a_survey_that_will_not_end_is_not_recommended(call: Call) -> None:
-    shown = " ".join(call(f"{ASK} --loss 0.2").stdout.split())
+    line = f"{SURVEY} --loss 0.2 --minimum"
+    shown = " ".join(call(f"{line} 90%").stdout.split())
     assert (
         "Verdict: do not run this: if each visit is missed with probability 0.2, fewer than 99% of "
         "the surveys complete" in shown
     )
-    assert "plan with --dropout 0.24 (dropout=0.24 in Python)." in shown
-    said = json.loads(call(f"{ASK} --loss 0.2 --json").stdout)
+    assert "plan with --minimum 608 (minimum=608 in Python)." in shown
+    said = json.loads(call(f"{line} 90% --json").stdout)
     assert said["worthwhile"] is False
-    assert "--dropout 0.24" in said["verdict"]
-    assert "Recommendation: run laplace" in call(f"{ASK} --loss 0.2 --dropout 0.24").stdout
+    assert "--minimum 608" in said["verdict"]
+    assert "Recommendation: run this survey" in call(f"{line} 608").stdout
+    assert "leave minimum and loss out" in call(f"{ASK} --loss 0.2").stderr
 
 
 def test_an_epsilon_that_protects_nobody_is_told(call: Call) -> None:
-    shown = " ".join(call("plan --users 800 --items 12 --epsilon 1000 --delta 1e-6").stdout.split())
+    shown = " ".join(call(f"{ASK.replace('--epsilon 1', '--epsilon 1000')} --all").stdout.split())
     assert "Note: an epsilon of 1000 protects next to nothing" in shown
     assert "±0% below 0.0001%" in shown
     assert "standard error below 0.0001% is less than a thousandth of that of" in shown
@@ -72,7 +74,7 @@ def test_an_epsilon_that_protects_nobody_is_told(call: Call) -> None:
 
 
 def test_a_loss_that_is_no_probability_is_refused(call: Call) -> None:
-    assert "probability that a user misses a visit" in call(f"{ASK} --loss 1.5").stderr
+    assert "probability that a user misses a visit" in call(f"{SURVEY} --loss 1.5").stderr
 
 
 def test_what_cannot_be_used_is_shown_on_demand_and_names_the_floor(call: Call) -> None:
@@ -80,12 +82,12 @@ def test_what_cannot_be_used_is_shown_on_demand_and_names_the_floor(call: Call) 
     assert "Cannot meet the budget" in shown
     assert "needs a floor of 80 holders per item" in shown
     short = call(ASK).stdout
-    assert "4 more cannot meet the budget: --all lists them, with reasons." in short
+    assert "--all compares all mechanisms" in short
     assert "dpds" not in short
 
 
 def test_the_recommendation_comes_first_and_every_column_is_explained(call: Call) -> None:
-    shown = call(f"{ASK} --target-error 0.02").stdout
+    shown = call(f"{ASK} --target-error 0.02 --all").stdout
     table = shown.index("\nmechanism ")
     assert shown.index("Recommendation: run laplace") < table
     heads = re.split(r"  +", shown[table:].splitlines()[1].strip())
@@ -96,32 +98,37 @@ def test_the_recommendation_comes_first_and_every_column_is_explained(call: Call
             sum(re.fullmatch(f"  {name} +{re.escape(words)} *", line) is not None for line in lines)
             == 1
         ), name
-    assert "\n  users " not in call(ASK).stdout
+    assert "\n  users " not in call(f"{ASK} --all").stdout
+    assert "\nmechanism " not in call(ASK).stdout
 
 
 def test_servers_have_a_line_of_their_own_where_they_differ(call: Call) -> None:
     """Decoys flip 149 coins in all in masked, but one per user in servers, so errors differ."""
-    lines = [line.split() for line in call(ASK).stdout.splitlines()]
+    lines = [line.split() for line in call(f"{ASK} --all").stdout.splitlines()]
     at = next(place for place, words in enumerate(lines) if words[:1] == ["decoys"])
     assert lines[at] == ["decoys", "masked", "±1.4%", "0.73%", "6,179", "4", "D=149", "q=953"]
-    assert lines[at + 1] == ["decoys", "servers", "±3.3%", "1.7%", "207", "1", "D=800", "q=1601"]
+    assert lines[at + 1] == ["decoys", "servers", "±3.3%", "1.7%", "239", "1", "D=800", "q=1601"]
 
 
 def test_those_who_are_invited_need_not_all_answer(call: Call) -> None:
-    shown = call("plan --users 2000 --response-rate 0.4 --items 12 --epsilon 1").stdout
+    line = "plan --users 2000 --response-rate 0.4 --items 12 --epsilon 1"
+    assert "of those who answer if 800 do, and to ±1.6% if 500 do" in " ".join(
+        call(line).stdout.split()
+    )
+    shown = call(f"{line} --for table").stdout
     assert shown.startswith("800 users who answer, of 2,000 invited, 12 items")
     assert shown.splitlines()[1:] == call(ASK).stdout.splitlines()[1:]
 
 
 def test_a_hopeless_plan_says_do_not_run_this(call: Call) -> None:
     done = call(
-        "plan --users 50 --items 300 --epsilon 0.3 --delta 1e-6 --dropout 0.1 --colluding 0.1"
+        "plan --users 50 --items 300 --epsilon 0.3 --delta 1e-6 --minimum 90% --colluding 0.1 --all"
     )
     assert "Verdict: do not run this" in done.stdout
     assert done.exit_code == 3
     assert call("plan --users 50 --items 300 --epsilon 0.3 --delta 1e-6 --json").exit_code == 3
     assert "5 insiders" in done.stdout
-    assert "5 may drop out" in done.stdout
+    assert "5 may not respond" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["plan.png", "plan.svg"])
@@ -204,7 +211,7 @@ def test_users_come_from_one_place(call: Call, tmp_path: Path) -> None:
         "leave --loss, --target-error out" in call(f"{line} --loss 0.2 --target-error 0.1").stderr
     )
     refused = call("plan --items 12 --delta 1e-6").stderr
-    assert "give --users, how many people will answer; --epsilon, the privacy loss" in refused
+    assert "give --users, how many people you invite; --epsilon, the privacy loss" in refused
 
 
 def test_everything_that_is_missing_is_asked_for_at_once(call: Call, tmp_path: Path) -> None:
@@ -220,7 +227,7 @@ def test_everything_that_is_missing_is_asked_for_at_once(call: Call, tmp_path: P
 
 
 def test_words_and_parameters_of_the_table_are_explained(call: Call) -> None:
-    shown = " ".join(call("plan --users 800 --items 12 --epsilon 1").stdout.split())
+    shown = " ".join(call(f"{ASK} --all").stdout.split())
     for meaning in (
         "D fair coins per item: of all users together, or of each server",
         "q counts are added modulo this prime",

@@ -336,7 +336,7 @@ def test_an_epsilon_that_protects_nobody_is_told(call: Call) -> None:
     assert "Note: an epsilon of 1000 protects next to nothing" in shown
     assert "by at most a factor of e^1000" in shown
     assert "epsilon of 50" in json.loads(call(f"{RUN} --epsilon 50 --json").stdout)["notes"][0]
-    assert json.loads(call(f"{RUN} --epsilon 10 --json").stdout)["notes"] == []
+    assert json.loads(call(f"{RUN} --epsilon 2.9 --json").stdout)["notes"] == []
     levels = json.loads(
         call(f"{RUN} --groups level --public-groups --levels strict=1,open=11 --json").stdout
     )["notes"]

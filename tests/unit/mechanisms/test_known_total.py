@@ -13,6 +13,7 @@ from faircount.estimation.weighted_law import WeightedGroup
 from faircount.mechanisms.count_law import FINEST_FIT, Channel, NoiseLaw, fit_noise
 from faircount.mechanisms.decoys import coin_noise
 from faircount.mechanisms.laplace import laplace_noise
+from faircount.planning.plan import compare_mechanisms
 
 UNEVEN = NoiseLaw(-1, np.array([0.2, 0.5, 0.05, 0.25]))
 HALVES = NoiseLaw(-2, np.array([0.1, 0.2, 0.4, 0.1, 0.2]), scale=2)
@@ -182,7 +183,7 @@ def test_an_unproven_forged_vote_is_spread_over_all_items() -> None:
 
 
 def needed(items: int, name: str, **known: object) -> int:
-    made = fc.plan(1000, items, 1.0, 1e-6, target_error=0.02, **known)
+    made = compare_mechanisms(1000, items, 1.0, 1e-6, target_error=0.02, **known)
     return next(option.users_needed for option in made.options if option.name == name)
 
 
@@ -206,7 +207,7 @@ def test_fewer_users_reach_the_same_error(items: int, name: str, before: int, no
 
 def raw_half_width(items: int, name: str, users: int) -> float:
     """The 95% half-width of independent noise on every item, each estimated by itself."""
-    made = fc.plan(users, items, 1.0, 1e-6)
+    made = compare_mechanisms(users, items, 1.0, 1e-6)
     mechanism = next(option.mechanism for option in made.options if option.name == name)
     noise = mechanism.channel(users).noise
     # Two items share one draw, and used to have one each.

@@ -3,7 +3,8 @@
 import pytest
 
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.owner.advice import SurveyRequirements, advise, parse_minimum
+from faircount.owner.advice import SurveyRequirements, advise
+from faircount.planning.minimum import parse_minimum
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
 
 CITIES = tuple("abcdef")

@@ -6,23 +6,27 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import httpx
 import pytest
 from click.testing import CliRunner, Result
 
 from faircount.cli import main
+from faircount.client.calls import RemoteServer, RetryPolicy
 from faircount.client.participation import Participation, connect
 from faircount.client.participation_status import Stage
 from faircount.core.entropy import SystemEntropy
+from faircount.core.errors import UnreachableError
 from faircount.dashboard.form import advice, facts_of, wishes_of
 from faircount.mechanisms.registry import shared_mechanisms
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.owner.folder import OwnerFile, SurveyFolder, read_servers
+from faircount.owner.folder import COMMAND_RETRY, OwnerFile, SurveyFolder, read_servers
 from faircount.owner.invitations import numbered_people, read_invitations
 from faircount.owner.reissue import reissue
 from faircount.owner.remote import BothServers
 from faircount.owner.survey import Survey, create
 from faircount.protocol import SERVERS, Topology, known_topologies, propose
 from faircount.protocol.wire.messages import Aborted, Published
+from faircount.transport.limits import CONNECT_SECONDS
 
 
 def run(*arguments: object) -> Result:
@@ -101,9 +105,19 @@ CREATE = (
 )
 
 
+def with_options(*more: str) -> tuple[str, ...]:
+    """The options of `CREATE` with others; an option with a value replaces that in `CREATE`."""
+    kept: list[str] = []
+    for name, value in zip(CREATE[:-1:2], CREATE[1:-1:2], strict=True):
+        if name not in more:
+            kept += (name, value)
+    return (*kept, CREATE[-1], *more)
+
+
 def creation(both_apps: Any, folder: Path, *more: str) -> tuple[object, ...]:
     """The command that creates a survey."""
-    return ("survey", "create", folder, "--servers", both_apps.servers_file, *CREATE, *more)
+    options = with_options(*more)
+    return ("survey", "create", folder, "--servers", both_apps.servers_file, *options)
 
 
 def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) -> None:
@@ -342,8 +356,8 @@ def test_the_grace_period_stands_in_the_parameters(both_apps: Any, tmp_path: Pat
 
 def test_mistakes_of_an_owner_are_explained(both_apps: Any, tmp_path: Path) -> None:
     folder = tmp_path / "survey"
-    # The last argument is --anyway.
-    useless = run(*creation(both_apps, folder)[:-1], "--epsilon", "0.1")
+    tiny = creation(both_apps, folder, "--epsilon", "0.1")
+    useless = run(*(word for word in tiny if word != "--anyway"))
     assert useless.exit_code == 2
     assert "do not run this" in useless.stderr
     assert "create the survey nevertheless with --anyway" in useless.stderr
@@ -359,6 +373,45 @@ def test_mistakes_of_an_owner_are_explained(both_apps: Any, tmp_path: Path) -> N
     assert not (tmp_path / "b" / "parameters.json").exists()
     late = run(*creation(both_apps, tmp_path / "c", "--open-for", "soon"))
     assert "--open-for takes a time such as" in late.stderr
+
+
+def test_a_coordinator_that_is_down_is_noticed_in_seconds(
+    both_apps: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands wait a few seconds in all, and not longer where each attempt takes long."""
+    folder = tmp_path / "survey"
+    run_json(*creation(both_apps, folder))
+    run_json("survey", "invite", folder)
+    link = read_invitations(folder / "invitations.csv")[0].code.link("http://nowhere")
+    away = (folder / "owner.json").read_text().replace("http://s1", "http://nowhere")
+    (folder / "owner.json").write_text(away)
+    monkeypatch.setattr(RetryPolicy, "pauses", lambda _: iter([0.0, 0.0]))
+    for arguments in (("survey", "status", folder), ("answer", link, "--item", "x", "--yes")):
+        refused = run(*arguments)
+        assert refused.exit_code == 2
+        (line,) = refused.stderr.splitlines()
+        assert "at http://nowhere cannot be reached" in line
+    for policy in (COMMAND_RETRY, RetryPolicy()):
+        longest = [policy.first_pause * 2**attempt for attempt in range(policy.attempts - 1)]
+        assert sum(longest) < 10
+        assert policy.patience < 10
+    assert CONNECT_SECONDS < 10
+
+
+def test_slow_attempts_are_not_repeated_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 1000, 5))  # every look at the clock is five seconds later
+    monkeypatch.setattr("faircount.client.calls.time.monotonic", lambda: next(clock))
+    attempts: list[str] = []
+
+    def time_out(request: httpx.Request) -> httpx.Response:
+        attempts.append(str(request.url))
+        raise httpx.ConnectTimeout("no answer")
+
+    http = httpx.Client(transport=httpx.MockTransport(time_out))
+    server = RemoteServer("http://s1", http=http, retry=RetryPolicy(sleep=lambda _: None))
+    with pytest.raises(UnreachableError, match="does not answer in time"):
+        server.call("GET", "/")
+    assert 1 <= len(attempts) <= 2
 
 
 TWO_STAGE_TERMS = (
@@ -389,18 +442,8 @@ def test_a_result_of_unequal_coins_uses_those_of_accepted_reports(
 ) -> None:
     """Decoys give some users one more coin, so estimates depend on whose reports are accepted."""
     folder = tmp_path / "survey"
-    terms = (
-        *CREATE,
-        "--topology",
-        "explicit",
-        "--mechanism",
-        "decoys",
-        "--users",
-        "12",
-        "--epsilon",
-        "6",
-    )
-    run_json("survey", "create", folder, "--servers", both_apps.servers_file, *terms)
+    terms = ("--topology", "explicit", "--mechanism", "decoys", "--users", "12", "--epsilon", "6")
+    run_json(*creation(both_apps, folder, *terms))
     run_json("survey", "invite", folder)
     run_json("survey", "open", folder)
     survey = Survey.at(folder)

@@ -15,17 +15,17 @@ from faircount.cli import main
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.advice import TIE_FACTOR
 from faircount.planning.option import Option
-from faircount.planning.plan import Plan
+from faircount.planning.plan import Plan, compare_mechanisms
 
 
 @pytest.fixture(scope="module")
 def honest_plan() -> Plan:
-    return fc.plan(800, 12, 1.0, 1e-6)
+    return compare_mechanisms(800, 12, 1.0, 1e-6)
 
 
 @pytest.fixture(scope="module")
 def malicious_plan() -> Plan:
-    return fc.plan(800, 12, 1.0, 1e-6, malicious_clients=True)
+    return compare_mechanisms(800, 12, 1.0, 1e-6, malicious_clients=True)
 
 
 def test_the_recommendation_for_clients_who_follow_the_protocol_stays(honest_plan: Plan) -> None:
@@ -55,7 +55,7 @@ def test_malicious_clients_make_the_verified_form_the_recommendation(malicious_p
 
 def test_where_unproven_noise_is_larger_proven_reports_are_recommended() -> None:
     """With 40% of 1,000 colluding and half missing, users must add more noise than servers do."""
-    made = fc.plan(1000, 5, 1.0, 1e-6, dropout=0.5, colluding=0.4)
+    made = compare_mechanisms(1000, 5, 1.0, 1e-6, dropout=0.5, colluding=0.4)
     assert made.recommended is not None
     assert made.recommended is made.verified is made.options[0]
     assert made.recommended.name == "server-laplace"
@@ -79,7 +79,7 @@ GRID = list(
 @pytest.mark.parametrize("known", GRID[::5], ids=str)
 def test_the_first_option_is_the_best_and_its_sentence_is_true(known: tuple[Any, ...]) -> None:
     users, items, epsilon, floor, releases, dropout, colluding, malicious = known
-    made = fc.plan(
+    made = compare_mechanisms(
         users,
         items,
         epsilon,
@@ -128,7 +128,7 @@ def assert_true_comparison(made: Plan, fit: list[Option]) -> None:
 
 
 def test_many_releases_ask_for_coins(malicious_plan: Plan) -> None:
-    many = fc.plan(3000, 12, 1.0, 1e-6, releases=12, malicious_clients=True)
+    many = compare_mechanisms(3000, 12, 1.0, 1e-6, releases=12, malicious_clients=True)
     assert many.recommended is not None
     assert many.recommended.name == "placed-coins"
     servers = {option.name: option.standard_error or 0 for option in many.options}
@@ -136,7 +136,7 @@ def test_many_releases_ask_for_coins(malicious_plan: Plan) -> None:
 
 
 def test_without_users_enough_for_placed_coins_the_servers_make_the_noise() -> None:
-    made = fc.plan(100, 3, 1.0, 1e-6, malicious_clients=True)
+    made = compare_mechanisms(100, 3, 1.0, 1e-6, malicious_clients=True)
     placed = next(option for option in made.options if option.name == "placed-coins")
     assert not placed.sound
     assert "invite 149 or more, or choose server-laplace" in placed.reason
@@ -174,12 +174,15 @@ def test_text_json_and_notebook_say_which_was_supposed(
 
 
 def test_the_command_plans_for_malicious_clients() -> None:
-    line = ["plan", "--users", "800", "--items", "12", "--epsilon", "1", "--malicious-clients"]
-    said = json.loads(CliRunner().invoke(main, [*line, "--json"]).stdout)
-    assert said["recommended"] == "server-laplace"
-    shown = " ".join(CliRunner().invoke(main, line).stdout.split())
+    line = ["plan", "--users", "800", "--items", "12", "--epsilon", "1"]
+    for more in (["--for", "table", "--malicious-clients"], ["--for", "survey"]):
+        said = json.loads(CliRunner().invoke(main, [*line, *more, "--json"]).stdout)
+        assert said["recommended"] == "server-laplace"
+    shown = " ".join(CliRunner().invoke(main, [*line, "--all"]).stdout.split())
     assert "assumes: clients may be malicious" in shown
     assert "If clients follow the protocol: laplace has a standard error" in shown
+    honest = CliRunner().invoke(main, [*line, "--honest-clients", "--json"]).stdout
+    assert json.loads(honest)["recommended"] == "laplace"
 
 
 def test_a_table_keeps_the_smallest_error_because_rows_cannot_lie() -> None:

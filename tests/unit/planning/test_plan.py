@@ -22,7 +22,7 @@ from faircount.planning.advice import TIE_FACTOR
 from faircount.planning.completion import dropout_needed
 from faircount.planning.costs import cost, paper_form_bytes
 from faircount.planning.option import percent
-from faircount.planning.plan import Plan, plan
+from faircount.planning.plan import Plan, compare_mechanisms
 from faircount.planning.question import Question
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, encode
 from faircount.protocol.survey.topology import TARGET_COMPLETION
@@ -55,7 +55,7 @@ def option_named(made: Plan, name: str) -> Any:
 
 
 def test_all_twelve_mechanisms_are_listed_with_the_promised_keys() -> None:
-    said = plan(800, 12, 1.0, 1e-6).to_dict()
+    said = compare_mechanisms(800, 12, 1.0, 1e-6).to_dict()
     assert {option["name"] for option in said["mechanisms"]} == {
         "dpcs", "dpds", "tss", "tss-prime", "dpdg", "laplace", "decoys", "grr", "oue",
         "server-laplace", "server-coins", "placed-coins",
@@ -66,7 +66,7 @@ def test_all_twelve_mechanisms_are_listed_with_the_promised_keys() -> None:
 
 def test_284_users_are_enough_for_two_percent_with_laplace() -> None:
     """The noise's own quantile; local differential privacy needs a hundred times more."""
-    made = plan(800, 12, 1.0, 1e-6, target_error=0.02)
+    made = compare_mechanisms(800, 12, 1.0, 1e-6, target_error=0.02)
     assert option_named(made, "laplace").users_needed == 284
     assert 30_000 < option_named(made, "oue").users_needed < 40_000
 
@@ -74,8 +74,11 @@ def test_284_users_are_enough_for_two_percent_with_laplace() -> None:
 def test_coins_are_those_of_the_table_and_one_for_the_insider() -> None:
     """D0 = 399, 115, 36 at delta 1e-5 for epsilon 0.5, 1, 2; one insider costs one coin."""
     for epsilon, needed in ((0.5, 399), (1.0, 115), (2.0, 36)):
-        assert option_named(plan(1000, 12, epsilon, 1e-5), "decoys").parameters["D"] == needed + 1
-    many = option_named(plan(1000, 12, 1.0, 1e-5, colluding=0.1), "decoys")
+        assert (
+            option_named(compare_mechanisms(1000, 12, epsilon, 1e-5), "decoys").parameters["D"]
+            == needed + 1
+        )
+    many = option_named(compare_mechanisms(1000, 12, 1.0, 1e-5, colluding=0.1), "decoys")
     assert many.parameters["D"] == 115 + 100
     assert many.parameters["insiders"] == 100
 
@@ -85,13 +88,13 @@ def test_29_percent_of_100_users_are_29_insiders() -> None:
 
     Floating point makes 28.99... of 29; made for 28, Laplace would have delta 5.4e-3 against 29.
     """
-    made = plan(100, 12, 1.0, 1e-6, colluding=0.29)
+    made = compare_mechanisms(100, 12, 1.0, 1e-6, colluding=0.29)
     assert made.question.insiders == 29
     laplace = option_named(made, "laplace").mechanism
     assert laplace.guarantee(epsilon=1.0, adversary=insiders(29)).delta <= 1e-6
     one_short = replace(laplace, insiders=28)
     assert one_short.guarantee(epsilon=1.0, adversary=insiders(29)).delta > 5e-3
-    assert plan(100, 12, 1.0, 1e-6, dropout=0.29).question.staying == 71
+    assert compare_mechanisms(100, 12, 1.0, 1e-6, dropout=0.29).question.staying == 71
 
 
 @pytest.mark.parametrize("name", ["grr", "oue"])
@@ -99,7 +102,7 @@ def test_29_percent_of_100_users_are_29_insiders() -> None:
 def test_local_mechanisms_spend_the_whole_budget_over_releases(
     name: str, items: int, releases: int, delta: float
 ) -> None:
-    made = option_named(plan(1000, items, 1.0, delta, releases=releases), name)
+    made = option_named(compare_mechanisms(1000, items, 1.0, delta, releases=releases), name)
     assert made.delta == made.mechanism.compose_reports(releases, epsilon=1.0)
     assert 0.999 * delta < made.delta <= delta
     more = replace(made.mechanism, epsilon=made.mechanism.epsilon * 1.001)
@@ -108,7 +111,7 @@ def test_local_mechanisms_spend_the_whole_budget_over_releases(
 
 def test_grr_passes_oue_once_both_are_accounted_for_by_their_own_laws() -> None:
     """With 12 items and 52 releases, taken for randomized response, GRR looked 1.3 times worse."""
-    made = plan(1000, 12, 1.0, 1e-6, releases=52)
+    made = compare_mechanisms(1000, 12, 1.0, 1e-6, releases=52)
     assert option_named(made, "grr").standard_error < option_named(made, "oue").standard_error
 
 
@@ -119,14 +122,14 @@ def test_variances_over_releases_are_those_of_the_table() -> None:
     """
     n = 10**5  # so that one insider does not show
     for releases, laplace, decoys in ((1, 7.84, 37), (2, 31.8, 72), (4, 128, 143)):
-        made = plan(n, 12, 1.0, 1e-6, releases=releases)
+        made = compare_mechanisms(n, 12, 1.0, 1e-6, releases=releases)
         assert (option_named(made, "laplace").standard_error * n) ** 2 == pytest.approx(
             laplace * 11 / 12, rel=0.005
         )
         assert option_named(made, "decoys").parameters["D"] - 1 == pytest.approx(
             4 * decoys, rel=0.002
         )  # 1 for the insider
-    twelve = plan(n, 12, 1.0, 1e-6, releases=12)
+    twelve = compare_mechanisms(n, 12, 1.0, 1e-6, releases=12)
     assert option_named(twelve, "decoys").parameters["D"] - 1 == 4 * 428.5
     assert twelve.recommended is not None
     assert twelve.recommended.name == "decoys"
@@ -134,7 +137,7 @@ def test_variances_over_releases_are_those_of_the_table() -> None:
 
 def test_an_exact_p_beats_the_papers() -> None:
     """For n = 1000, N = 5, floor 150 and (0.5, 1e-5), p is 0.585, and less with an insider."""
-    made = option_named(plan(1000, 5, 0.5, 1e-5, floor=150), "dpds")
+    made = option_named(compare_mechanisms(1000, 5, 0.5, 1e-5, floor=150), "dpds")
     assert made.parameters["p"] == pytest.approx(exact.sampling_probability(149, 0.5, 1e-5))
     assert 0.57 < made.parameters["p"] < 0.585
     assert str(made.condition).startswith("every item has at least 150 holders")
@@ -179,7 +182,7 @@ def test_stated_bytes_are_those_that_users_send(mechanism, topology) -> None:
 )
 def test_whoever_is_sound_spends_no_more_than_the_budget(known: dict[str, Any]) -> None:
     """Each mechanism, asked by itself: R times its own composed delta stays within the total."""
-    made = plan(800, 12, 1.0, 1e-6, **known)
+    made = compare_mechanisms(800, 12, 1.0, 1e-6, **known)
     for option in (one for one in made.options if one.sound):
         assert option.epsilon == 1.0
         assert option.delta <= 1e-6 * (1 + 1e-9)
@@ -193,20 +196,22 @@ def test_whoever_is_sound_spends_no_more_than_the_budget(known: dict[str, Any]) 
 
 
 def test_a_slightly_larger_p_would_break_the_budget_over_releases() -> None:
-    p = option_named(plan(800, 12, 1.0, 1e-6, floor=60, releases=3), "dpds").parameters["p"]
+    p = option_named(
+        compare_mechanisms(800, 12, 1.0, 1e-6, floor=60, releases=3), "dpds"
+    ).parameters["p"]
     pair = sampling_pair(59, p * 1.001)
     assert compose([[pair, pair.swap()]] * 3, epsilon=1.0) > 1e-6
 
 
 def test_two_stage_sampling_is_made_for_s1_who_reads_the_result() -> None:
-    made = option_named(plan(800, 12, 1.0, 1e-6, floor=40), "tss-prime").mechanism
+    made = option_named(compare_mechanisms(800, 12, 1.0, 1e-6, floor=40), "tss-prime").mechanism
     assert made.guarantee(epsilon=1.0, adversary=S1).delta <= 1e-6
     larger = replace(made, p=made.p * 1.006)
     assert larger.guarantee(epsilon=1.0, adversary=S1).delta > 1e-6
 
 
 def test_without_a_floor_sampling_is_refused_and_says_which_floor_it_needs() -> None:
-    made = plan(800, 12, 1.0, 1e-6)
+    made = compare_mechanisms(800, 12, 1.0, 1e-6)
     needed = exact.sampling_floor(-math.expm1(-1.0), 1.0, 1e-6) + 1
     for name in ("dpds", "dpcs", "tss-prime"):
         assert not option_named(made, name).sound
@@ -218,7 +223,7 @@ def test_without_a_floor_sampling_is_refused_and_says_which_floor_it_needs() -> 
 
 def test_a_floor_that_the_users_cannot_give_is_refused() -> None:
     with pytest.raises(ParameterError, match="12 items more than 66 other holders"):
-        plan(800, 12, 1.0, 1e-6, floor=67)
+        compare_mechanisms(800, 12, 1.0, 1e-6, floor=67)
     with pytest.raises(RefusedError, match="66 at most"):
         count_hidden_holders(Question(800, 12, 1.0, 1e-6, floor=67).requirements)
     assert count_hidden_holders(Question(800, 12, 1.0, 1e-6, floor=66).requirements) == 65
@@ -232,7 +237,7 @@ def test_the_floor_named_in_a_refusal_is_the_smallest_that_serves_the_papers_p()
 
 def test_the_first_option_is_the_smallest_error_up_to_one_percent() -> None:
     for releases in (1, 2, 5, 12):
-        made = plan(800, 12, 1.0, 1e-6, releases=releases)
+        made = compare_mechanisms(800, 12, 1.0, 1e-6, releases=releases)
         least = min(option.standard_error for option in made.options if option.sound)
         assert made.recommended is not None
         assert made.recommended.standard_error <= TIE_FACTOR * least
@@ -354,33 +359,33 @@ def test_curves_fall_with_the_users_and_have_gaps_where_refused() -> None:
 
 
 def test_hopeless_questions_are_told_so() -> None:
-    made = plan(50, 300, 0.3, 1e-6)
+    made = compare_mechanisms(50, 300, 0.3, 1e-6)
     assert not made.worthwhile
     assert made.verdict.startswith("do not run this")
-    assert plan(800, 12, 1.0, 1e-6).verdict.startswith("run laplace")
+    assert compare_mechanisms(800, 12, 1.0, 1e-6).verdict.startswith("run laplace")
 
 
 def test_an_epsilon_that_nobody_serves_is_a_refusal_and_not_a_crash() -> None:
-    made = plan(800, 12, 1e-7, 1e-12)
+    made = compare_mechanisms(800, 12, 1e-7, 1e-12)
     assert made.to_dict()["verdict"].startswith(
         "do not run this: no mechanism meets the budget; allow a larger"
     )
 
 
 def test_a_plan_that_too_few_stay_for_names_the_smallest_dropout_that_serves() -> None:
-    made = plan(800, 12, 1.0, 1e-6, loss=0.2, dropout=0.1)
+    made = compare_mechanisms(800, 12, 1.0, 1e-6, loss=0.2, dropout=0.1)
     assert not made.worthwhile
     assert made.to_dict()["worthwhile"] is False
-    assert "plan with --dropout 0.24" in made.verdict
+    assert "plan with --minimum 608" in made.verdict
     for dropout, enough in ((0.23, False), (0.24, True)):
-        other = plan(800, 12, 1.0, 1e-6, loss=0.2, dropout=dropout)
+        other = compare_mechanisms(800, 12, 1.0, 1e-6, loss=0.2, dropout=dropout)
         assert (other.endings[0].chance >= TARGET_COMPLETION) == other.worthwhile == enough
     assert dropout_needed(Question(3, 2, 1.0, 1e-6), 0.9) is None
-    assert "ask more users" in plan(40, 2, 8.0, 1e-6, loss=0.99).verdict
+    assert "ask more users" in compare_mechanisms(40, 2, 8.0, 1e-6, loss=0.99).verdict
 
 
 def test_a_plan_prints_short_and_readably() -> None:
-    made = plan(800, 12, 1.0, 1e-6)
+    made = compare_mechanisms(800, 12, 1.0, 1e-6)
     lines = str(made).splitlines()
     assert lines[0] == "800 users, 12 items, epsilon 1, delta 1e-06"
     assert lines[1] == made.verdict
@@ -388,7 +393,7 @@ def test_a_plan_prints_short_and_readably() -> None:
     assert "  decoys in servers  95% error ±3.3%, standard error 1.7%" in lines
     assert "dpds" not in str(made)
     assert len(repr(made)) < 250
-    assert "note: an epsilon of 20" in str(plan(800, 12, 20.0, 1e-6))
+    assert "note: an epsilon of 20" in str(compare_mechanisms(800, 12, 20.0, 1e-6))
 
 
 @pytest.mark.parametrize(
@@ -402,8 +407,8 @@ def test_a_response_rate_plans_for_those_who_answer(
 
     Everything else is as if only they had been asked.
     """
-    made = plan(invited, 4, 1.0, 1e-6, response_rate=rate)
-    alone = plan(expected, 4, 1.0, 1e-6)
+    made = compare_mechanisms(invited, 4, 1.0, 1e-6, response_rate=rate)
+    alone = compare_mechanisms(expected, 4, 1.0, 1e-6)
     assert made.options == alone.options
     said = made.to_dict()
     assert (said["invited"], said["users"]) == (invited, expected)
@@ -412,7 +417,7 @@ def test_a_response_rate_plans_for_those_who_answer(
 
 
 def test_a_recommendation_that_servers_run_otherwise_says_so() -> None:
-    made = plan(800, 12, 1.0, 1e-6, releases=12)
+    made = compare_mechanisms(800, 12, 1.0, 1e-6, releases=12)
     assert made.recommended is option_named(made, "decoys")
     assert made.verdict.endswith(
         "; this is with topology masked, and in servers its standard error is 2.9%"
@@ -442,7 +447,7 @@ def test_a_recommendation_that_servers_run_otherwise_says_so() -> None:
 )
 def test_bad_questions_are_refused_in_words(known: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
-        plan(**({"users": 800, "items": 12, "epsilon": 1.0, "delta": 1e-6} | known))
+        compare_mechanisms(**({"users": 800, "items": 12, "epsilon": 1.0, "delta": 1e-6} | known))
 
 
 @settings(max_examples=15)
@@ -458,7 +463,9 @@ def test_any_question_gets_an_answer_or_a_plain_refusal(
     users: int, items: int, epsilon: float, floor: int, dropout: float, colluding: float
 ) -> None:
     try:
-        made = plan(users, items, epsilon, 1e-6, floor=floor, dropout=dropout, colluding=colluding)
+        made = compare_mechanisms(
+            users, items, epsilon, 1e-6, floor=floor, dropout=dropout, colluding=colluding
+        )
     except FaircountError:
         return
     for option in made.options:
@@ -499,12 +506,12 @@ def test_bytes_are_those_of_the_encoded_messages() -> None:
     ids=str,
 )
 def test_nothing_sound_spends_more_than_the_budget(known: dict[str, Any]) -> None:
-    for option in plan(**known).options:
+    for option in compare_mechanisms(**known).options:
         assert not option.sound or option.delta <= known["delta"], option.name
     if known["delta"] == 1e-40:  # smaller than what Laplace's table costs
         assert (
             "cannot be brought below"
-            in next(o for o in plan(**known).options if o.name == "laplace").reason
+            in next(o for o in compare_mechanisms(**known).options if o.name == "laplace").reason
         )
 
 
@@ -512,16 +519,16 @@ def test_nothing_sound_spends_more_than_the_budget(known: dict[str, Any]) -> Non
     ("delta", "cautioned"), [(1e-6, False), (1e-3, False), (0.3, True), (0.9, True)]
 )
 def test_a_large_delta_gets_a_caution_like_a_large_epsilon(delta: float, cautioned: bool) -> None:
-    made = plan(800, 12, 1.0, delta)
+    made = compare_mechanisms(800, 12, 1.0, delta)
     assert (
         any(note.startswith(f"a delta of {delta:g} is large") for note in made.notes) == cautioned
     )
     assert bool(made.to_dict()["notes"]) == cautioned
-    assert len(plan(800, 12, 20.0, 0.3).notes) == 2
+    assert len(compare_mechanisms(800, 12, 20.0, 0.3).notes) == 2
 
 
 def test_close_errors_are_compared_in_percent() -> None:
-    made = plan(800, 12, 1.0, 1e-6)
+    made = compare_mechanisms(800, 12, 1.0, 1e-6)
     best, second = [option for option in made.options if not option.proven][:2]
     for factor, words in (
         (1.02, "2% below"),
@@ -547,7 +554,7 @@ def test_an_error_that_is_reached_exactly_needs_nobody_more(name: str, users: in
 
 
 def test_a_target_that_is_not_met_is_in_the_verdict_with_the_users_it_takes() -> None:
-    missed = plan(100, 4, 1.0, 1e-6, target_error=0.001)
+    missed = compare_mechanisms(100, 4, 1.0, 1e-6, target_error=0.001)
     best = missed.recommended
     assert best is not None
     assert best.users_needed is not None
@@ -555,21 +562,23 @@ def test_a_target_that_is_not_met_is_in_the_verdict_with_the_users_it_takes() ->
     assert f"the target error of ±0.10% is not met: it takes {needed} users" in missed.verdict
     assert f"users needed {needed}" in str(missed)
     assert f">{needed}<" in missed._repr_html_()
-    met = plan(800, 12, 1.0, 1e-6, target_error=0.02)
+    met = compare_mechanisms(800, 12, 1.0, 1e-6, target_error=0.02)
     assert "target" not in met.verdict
-    assert "users needed" not in str(plan(800, 12, 1.0, 1e-6))
+    assert "users needed" not in str(compare_mechanisms(800, 12, 1.0, 1e-6))
 
 
 def test_items_may_be_given_themselves() -> None:
-    assert plan(users=800, items=["a", "b", "c"], epsilon=1.0) == plan(800, 3, 1.0)
+    assert compare_mechanisms(users=800, items=["a", "b", "c"], epsilon=1.0) == compare_mechanisms(
+        800, 3, 1.0
+    )
     with pytest.raises(ParameterError, match="distinct"):
-        plan(users=800, items=["a", "a"], epsilon=1.0)
+        compare_mechanisms(users=800, items=["a", "a"], epsilon=1.0)
 
 
 def test_unknown_arguments_are_named_with_their_equivalent() -> None:
     with pytest.raises(ParameterError, match=r"plan has no eps \(use epsilon\)"):
-        plan(800, 12, eps=1.0)  # type: ignore[call-arg]
-    with pytest.raises(ParameterError, match=r"plan has no dropouts \(did you mean dropout\?\)"):
-        plan(800, 12, 1.0, dropouts=0.1)  # type: ignore[call-arg]
+        fc.plan(800, 12, eps=1.0)  # type: ignore[call-arg]
+    with pytest.raises(ParameterError, match=r'plan has no dropout \(use minimum="95%"\)'):
+        fc.plan(800, 12, 1.0, dropout=0.1)  # type: ignore[call-arg]
     with pytest.raises(ParameterError, match=r"'epsilon'; call it as in fc\.plan\(users=800"):
-        plan(800, 12)  # type: ignore[call-arg]
+        fc.plan(800, 12)  # type: ignore[call-arg]

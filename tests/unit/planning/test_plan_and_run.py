@@ -19,7 +19,7 @@ from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.decoys import Decoys, decoys_needed
 from faircount.planning.costs import in_servers
 from faircount.planning.option import Option
-from faircount.planning.plan import Plan, plan
+from faircount.planning.plan import Plan, compare_mechanisms
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, encode, topology_named
 from faircount.protocol.survey.topology import TARGET_COMPLETION, Topology
 from faircount.protocol.wire.messages import OutcomeRequest, PollRequest
@@ -43,7 +43,7 @@ GRID = [
 def plan_for(
     users: int, items: int, epsilon: float, delta: float, releases: int, dropout: float
 ) -> Plan:
-    return plan(users, items, epsilon, delta, releases=releases, dropout=dropout)
+    return compare_mechanisms(users, items, epsilon, delta, releases=releases, dropout=dropout)
 
 
 def decoys(made: Plan) -> Option:
@@ -144,7 +144,7 @@ def test_the_grid_recommends_both_and_knows_every_form() -> None:
 
 def test_the_error_of_the_other_form_would_be_caught() -> None:
     """Decoys with places and in servers: the plan printed the first as that of two servers."""
-    made = plan(300, 12, 1.0, 1e-6)
+    made = compare_mechanisms(300, 12, 1.0, 1e-6)
     one = decoys(made)
     staying = made.question.staying
     assert one.servers is not None
@@ -156,7 +156,7 @@ def test_the_error_of_the_other_form_would_be_caught() -> None:
 
 @pytest.mark.parametrize("name", ["laplace", "dpdg", "dpds"])
 def test_who_draws_alike_runs_in_servers_and_has_no_second_line(name: str) -> None:
-    made = plan(600, 3, 1.0, 1e-3, floor=150, releases=3)
+    made = compare_mechanisms(600, 3, 1.0, 1e-3, floor=150, releases=3)
     one = next(option for option in made.options if option.name == name)
     assert one.topology == "servers"
     assert one.servers is None
@@ -169,7 +169,7 @@ def test_who_draws_alike_runs_in_servers_and_has_no_second_line(name: str) -> No
 
 def test_json_names_the_topology_and_what_servers_do() -> None:
     """Decoys of 800 users for 12 releases: they did not run in servers at all."""
-    one = decoys(plan(800, 12, 1.0, 1e-6, releases=12)).to_dict()
+    one = decoys(compare_mechanisms(800, 12, 1.0, 1e-6, releases=12)).to_dict()
     assert one["topology"] == "masked"
     assert one["bytes_per_user"] == MASKED.bytes_sent(
         Decoys(items=12, users=800, coins=one["parameters"]["D"])
@@ -214,7 +214,9 @@ def test_more_coins_than_there_may_be_are_refused_in_words() -> None:
 def test_few_coins_for_several_releases_run_where_they_are_planned() -> None:
     """They do not reach a delta of 1e-6 in one release, and were refused there."""
     made = next(
-        option for option in plan(300, 3, 12.0, 0.01, releases=3).options if option.name == "decoys"
+        option
+        for option in compare_mechanisms(300, 3, 12.0, 0.01, releases=3).options
+        if option.name == "decoys"
     )
     assert made.parameters["D"] < 20
     assert made.mechanism is not None
@@ -235,7 +237,9 @@ def test_so_do_very_few(epsilon: float, delta: float, coins: int) -> None:
     """
     made = {
         option.name: option
-        for option in plan(12, 2, epsilon, delta, releases=2, malicious_clients=True).options
+        for option in compare_mechanisms(
+            12, 2, epsilon, delta, releases=2, malicious_clients=True
+        ).options
     }
     assert made["decoys"].parameters["D"] == coins
     for name, topology in (
@@ -255,7 +259,7 @@ def test_whether_a_survey_ends_is_asked_of_the_recommended_topology() -> None:
 
     With one visit, in servers, the survey would complete.
     """
-    made = plan(800, 12, 1.0, 1e-6, releases=12, loss=0.01, dropout=0.02)
+    made = compare_mechanisms(800, 12, 1.0, 1e-6, releases=12, loss=0.01, dropout=0.02)
     assert made.recommended is not None
     assert (made.recommended.name, made.recommended.topology) == ("decoys", "masked")
     chances = {str(ending.topology): ending.chance or 0.0 for ending in made.endings}

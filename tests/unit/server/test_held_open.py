@@ -15,6 +15,7 @@ from trial_survey import (
     visit_once,
 )
 
+from faircount.client.participation_status import Stage, status_of
 from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import EXPLICIT, ClientState
@@ -120,6 +121,37 @@ def test_a_deadline_with_too_few_answers_holds_the_survey_open(tmp_path: Path) -
         assert (await finish(pair, survey))["phase"] == "published"
         result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
         assert result["included"] == 4
+
+    play(tmp_path, script)
+
+
+def test_a_report_between_the_deadline_and_the_holding_is_not_lost(tmp_path: Path) -> None:
+    """The coordinator answered that it was too late, which is final for a client."""
+
+    async def script(pair: Pair, survey: TrialSurvey, time: Time) -> None:
+        await answer(pair, survey, 0)
+        time.pass_seconds(SECONDS)
+        client = await answer(pair, survey, 1)
+        assert status_of(client).stage is Stage.WAITING
+        assert (await status(pair, survey))["responses"] == 1
+        held = await finish(pair, survey)
+        assert held["held_since"] is not None
+        client = await visit_once(pair.to_s1, survey, client, ENTROPY)
+        assert status_of(client).stage is Stage.SENT
+        assert (await status(pair, survey))["responses"] == 2
+
+    play(tmp_path, script)
+
+
+def test_a_report_after_the_deadline_of_a_survey_with_enough_is_too_late(tmp_path: Path) -> None:
+    async def script(pair: Pair, survey: TrialSurvey, time: Time) -> None:
+        await answer(pair, survey, 0, 1, 2, 3)
+        time.pass_seconds(SECONDS)
+        client = await answer(pair, survey, 4)
+        assert status_of(client).stage is Stage.WAITING
+        assert (await finish(pair, survey))["phase"] == "published"
+        client = await visit_once(pair.to_s1, survey, client, ENTROPY)
+        assert status_of(client).stage is Stage.REFUSED
 
     play(tmp_path, script)
 

@@ -89,7 +89,8 @@ if TYPE_CHECKING:
     "--budget",
     type=(float, float),
     metavar="EPSILON DELTA",
-    help="Total privacy loss of the population in all its surveys.  [default: this survey's]",
+    help="Total privacy loss of the population in all its surveys.  [default: what it has already; "
+    "for a new one this survey's]",
 )
 # How it is run. The defaults suit a survey in which everybody visits once.
 @click.option(
@@ -155,10 +156,12 @@ def create_command(
 
 def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
     from faircount.cli.show import console, print_json, print_notes
+    from faircount.planning.promise import promise_to_participants
 
     params = survey.params
     advice = survey.advice
     assert advice is not None  # noqa: S101 - a survey that was just created has it
+    promise = promise_to_participants(params.epsilon, params.delta)
     if as_json:
         print_json(
             {
@@ -178,6 +181,7 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
                 "proven": advice.proven,
                 "supposed": advice.assumption,
                 "operators": list(_operators(survey)),
+                "participants_read": promise,
                 "notes": notes,
             }
         )
@@ -187,6 +191,7 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
     for operator in _operators(survey):
         text = "{server}: run by {name}, key {fingerprint}".format(**operator)
         out.print(text, markup=False)
+    out.print(f"\nParticipants will read: {promise}", markup=False)
     print_notes(out, notes)
     folder = survey.folder.path
     out.print(f"\nWritten to {folder}. Next: faircount survey invite {folder}", markup=False)

@@ -86,6 +86,15 @@ const en = {
   problem_label_refused:
     "A promise of this survey does not hold when it is computed again, so it gets no label. Ask " +
     "both operators.",
+  problem_no_question: "Write the question that people are asked.",
+  problem_empty_item: "One of the answers is empty.",
+  problem_same_items: "People could not tell the answers “{first}” and “{second}” apart.",
+  problem_budget_too_small: "A budget of epsilon {total} is too small for this survey.",
+  problem_budget_differs:
+    "This population has a budget of epsilon {total} already, which is never changed.",
+  problem_one_address: "The file of both servers names one address for both.",
+  problem_servers_interchanged:
+    "Coordinator (S1) and aggregator (S2) are interchanged in the file of both servers.",
   problem_survey_exists: "You already have a survey with this name. Choose another name.",
   problem_not_worthwhile:
     "This survey would tell you nothing: the error is larger than the average share of an " +
@@ -664,6 +673,16 @@ const de = {
   problem_label_refused:
     "Ein Versprechen dieser Umfrage stimmt nicht, wenn es neu berechnet wird, daher bekommt sie " +
     "keinen Steckbrief. Fragen Sie beide Betreiber.",
+  problem_no_question: "Schreiben Sie die Frage, die gestellt wird.",
+  problem_empty_item: "Eine der Antworten ist leer.",
+  problem_same_items:
+    "Niemand könnte die Antworten „{first}“ und „{second}“ auseinanderhalten.",
+  problem_budget_too_small: "Ein Budget mit Epsilon {total} reicht für diese Umfrage nicht.",
+  problem_budget_differs:
+    "Diese Personengruppe hat schon ein Budget mit Epsilon {total}; es wird nie geändert.",
+  problem_one_address: "Die Datei beider Server nennt für beide dieselbe Adresse.",
+  problem_servers_interchanged:
+    "Koordinator (S1) und Aggregator (S2) sind in der Datei beider Server vertauscht.",
   problem_survey_exists: "Sie haben schon eine Umfrage mit diesem Namen. Wählen Sie einen anderen.",
   problem_not_worthwhile:
     "Diese Umfrage würde nichts aussagen: Der Fehler ist größer als der durchschnittliche Anteil " +

@@ -19,6 +19,8 @@ from faircount.server.common.addresses import Network, counted_as, is_proxy
 OWN_FILES = 64
 """File descriptors that are left for the database, the keys and the other server."""
 FEWEST_CONNECTIONS = 16
+WAITING_CONNECTIONS = 2048
+"""Connections that wait to be accepted, for example while the server starts."""
 MOST_FILES = 1 << 16
 """As many descriptors as a server asks the system for, if it may."""
 
@@ -153,6 +155,8 @@ def listen(host: str, port: int, connections: Connections) -> Sequence[Listener]
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         try:
             listener.bind(address)
+            # At once: until somebody listens, another program could take the port as well.
+            listener.listen(WAITING_CONNECTIONS)
         except OSError:
             for opened in (*listeners, listener):
                 opened.close()

@@ -151,6 +151,11 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         return self.folder / "server"
 
     @property
+    def has_workers(self) -> bool:
+        """Whether several processes may serve one database, as they may with PostgreSQL."""
+        return not self.database_url.startswith("sqlite:///")
+
+    @property
     def key_folder(self) -> Path:
         """The folder of the row keys."""
         return Path(self.keys) if self.keys else self.folder / "keys"

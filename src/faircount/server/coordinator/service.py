@@ -146,7 +146,7 @@ class CoordinatorService:
             step, replies = await asyncio.to_thread(work) if is_over else work()
             # check: closing-time - a late scheduler would let reports and withdrawals in
             if row.due_at is not None and row.due_at <= self.server.clock() and step.rows:
-                return _answer_late(before, messages)
+                return _answer_late(before, messages, may_be_held=_may_be_held(row))
             await self._save(tx, before, step)
         return replies
 
@@ -274,8 +274,7 @@ class CoordinatorService:
 
         `TooFewError` if it must be held instead: once, for the grace period of the parameters.
         """
-        has_grace = bool(parse_parameters(row.params).grace) and row.held_since is None
-        await self.end(tx, row, may_abort=not has_grace)
+        await self.end(tx, row, may_abort=not _may_be_held(row))
 
     async def end(self, tx: Transaction, row: SurveyRow, *, may_abort: bool) -> None:
         """End a phase; if that is not possible yet, it is tried again.
@@ -390,15 +389,27 @@ def _shortfall(before: Coordinator, after: Coordinator) -> tuple[int, int] | Non
     return taking_part, minimum
 
 
-def _answer_late(before: Loaded[Coordinator], messages: Sequence[Message]) -> list[Out]:
+def _may_be_held(row: SurveyRow) -> bool:
+    """Whether the phase goes on after its deadline if there are too few participants."""
+    # check: held-once - a survey would wait beyond the grace period that participants have read
+    return bool(parse_parameters(row.params).grace) and row.held_since is None
+
+
+def _answer_late(
+    before: Loaded[Coordinator], messages: Sequence[Message], *, may_be_held: bool
+) -> list[Out]:
     """The answers after the closing time, before the phase has ended: nothing is written any more.
 
     Whoever asks something, or repeats what was stored in time, is answered as before.
     """
+    late = reject(Reason.LATE, "the closing time has passed")
+    if may_be_held:
+        # For clients LATE is final, and in a moment the survey may be held open.
+        why = "the closing time has passed; soon it is known whether the survey stays open"
+        late = reject(Reason.EARLY, why)
     answers = list[Out]()
     for message in messages:
         step = coordinate(before.state, message, before.rows)
-        late = reject(Reason.LATE, "the closing time has passed")
         answers.append((late,) if step.rows or step.state is not before.state else step.messages)
     return answers
 

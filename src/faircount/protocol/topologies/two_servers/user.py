@@ -20,6 +20,7 @@ from faircount.protocol.topologies.two_servers.messages import Report
 from faircount.protocol.topologies.two_servers.reports import draw_vector, vector_size
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
+from faircount.protocol.wire.messages import Reason, Rejection
 from faircount.protocol.wire.signing import SigningKey
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import S2_INDEX, SEED_BYTES, Purpose, key_info
@@ -154,7 +155,10 @@ class TwoServersClient(Client):
     def handle_topology_response(
         self, client: ClientState, request: Message, response: Message, entropy: Entropy
     ) -> ClientState:
-        """Only a rejection can come here, and it is final: there is no other report to send."""
+        """Only a rejection can come here. There is no other report to send, so most are final."""
+        # The same report may be accepted later.
+        if isinstance(response, Rejection) and response.why is Reason.EARLY:
+            return client
         return client.without_waiting(request)
 
     def message_to_resend(self, client: ClientState) -> Message | None:

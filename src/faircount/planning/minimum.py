@@ -1,0 +1,39 @@
+"""The minimum number of responses of a survey, as its owner writes it."""
+
+import math
+import re
+from fractions import Fraction
+
+from faircount.core.errors import ParameterError
+
+FEWEST = 2
+"""A result over one person would be that person's answer with noise."""
+
+_NUMBER = re.compile("[0-9]{1,10}")
+_RATE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
+
+
+def parse_minimum(text: str, users: int) -> int:
+    """The minimum number of responses that an owner writes: a number, or a rate such as 40%."""
+    given = text.strip()
+    rate = _RATE.fullmatch(given)
+    if rate is not None:
+        # Rounded up: at least this rate responds. As a fraction, 30% of 10 is 3 and not 4.
+        minimum = math.ceil(Fraction(rate[1]) * users / 100)
+    elif _NUMBER.fullmatch(given):
+        minimum = int(given)
+    else:
+        message = f"the minimum number of responses is a number or a rate such as 40%, not {text!r}"
+        raise ParameterError(message).with_code("minimum_form")
+    return check_minimum(minimum, users)
+
+
+def check_minimum(minimum: int, users: int) -> int:
+    """The minimum number of responses; refused if so many people cannot respond."""
+    if not FEWEST <= minimum <= users:
+        message = (
+            f"the minimum number of responses must be {FEWEST} to {users:,}, the number of people "
+            f"invited, not {minimum:,}"
+        )
+        raise ParameterError(message).with_code("minimum_range", fewest=FEWEST, invited=users)
+    return minimum

@@ -1,0 +1,62 @@
+"""What a survey promises its participants, in the words of the page on which they answer.
+
+The page computes the same in JavaScript (`web/page/certainty.js`); a
+test compares both. Owners read it before they invite anybody, and one rule decides for the page,
+the dashboard and the command line when a promise is weak.
+"""
+
+import math
+
+WEAK_CERTAINTY = 95.0
+"""Percent: beyond this certainty of an attacker hardly anything is left of privacy."""
+
+WEAK_DELTA = 0.001
+"""Above this delta chance alone exposes people: a mechanism that publishes all answers once in a
+thousand times has such a delta."""
+
+NEGLIGIBLE_DELTA = 1e-12
+"""Probabilities up to this are not mentioned to participants."""
+
+
+def attacker_certainty(epsilon: float) -> float:
+    """How certain, in percent, anybody can become which of two answers a participant gave.
+
+    Both seemed equally likely before the result; rounded up to a tenth.
+    """
+    return math.ceil(1000 / (1 + math.exp(-epsilon))) / 10
+
+
+def is_weak_epsilon(epsilon: float) -> bool:
+    """Whether so large an epsilon hardly protects anybody."""
+    return attacker_certainty(epsilon) > WEAK_CERTAINTY
+
+
+def is_weak_delta(delta: float) -> bool:
+    """Whether so large a delta leaves it to chance whether anybody is protected."""
+    return delta > WEAK_DELTA
+
+
+def promise_to_participants(epsilon: float, delta: float) -> str:
+    """The sentences about privacy that participants read before they answer."""
+    certainty = attacker_certainty(epsilon)
+    first = (
+        "Imagine somebody who thinks that two answers are equally likely to be yours. Even after "
+        f"seeing the result, this person can be at most {certainty:g} % sure which one you chose."
+    )
+    sentences = [first]
+    if is_weak_epsilon(epsilon) or is_weak_delta(delta):
+        sentences.append(
+            "That is hardly any protection. Answer only if anybody may know your answer."
+        )
+    if delta > NEGLIGIBLE_DELTA:
+        sentences.append(
+            f"With a probability of at most 1 in {_one_in(delta)}, more than that could be learned."
+        )
+    return " ".join(sentences)
+
+
+def _one_in(delta: float) -> str:
+    """x in "1 in x", with three digits, rounded so that the probability is not understated."""
+    whole = math.floor(1 / delta)
+    unit = 10 ** max(0, len(str(whole)) - 3)
+    return f"{whole // unit * unit:,}"
