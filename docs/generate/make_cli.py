@@ -21,7 +21,7 @@ standard error.
 |---|---|
 | 0 | done |
 | 1 | `audit` refuted a claim; the runs of `reproduce` contradict the theory |
-| 2 | an error |
+| 2 | an error; `answer`: the server did not accept the report, for example because the invitation was used |
 | 3 | `plan` advises against the survey; `answer` has stored the report on this device, but the server does not have it yet; `survey mail` has left somebody without a mail |
 | 4 | `survey result`: the survey ended without a result |
 

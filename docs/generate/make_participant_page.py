@@ -21,10 +21,10 @@ packages and no build step.
    question with its answers.
 2. **What is promised**, as a sentence computed from epsilon and in numbers; what the page has
    checked; what is not covered.
-3. **What will leave the device**: the bytes of both shares beside the answer. Nothing is sent
-   before the participant has chosen and confirmed, so a mail scanner that opens the link, or
-   submits the form, changes nothing.
-   Beside them it says what the owner could do with a copy of the invitation.
+3. **A confirmation**: the answer and what happens to it, in words, and on request the bytes of both
+   shares that will leave the device. Nothing is sent before the participant has chosen and
+   confirmed, so a mail scanner that opens the link, or submits the form, changes nothing. Beside
+   the answer it says what the owner could do with a copy of the invitation.
 4. **What became of it**: acknowledged with the coordinator's signature, counted with an inclusion
    proof, withdrawn, or how the survey ended; the result with 95% intervals; a receipt to save. A
    warning if another device has shown the invitation.

@@ -162,7 +162,7 @@ def answers(tab: Tab, item: str) -> None:
     tab.sees("Aldmoor Council asks")
     tab.clicks("radio", item)
     tab.clicks("button", "Continue")
-    tab.sees("This is what will leave your device")
+    tab.sees("Send this answer?")
     tab.clicks("button", "Send")
 
 

@@ -117,7 +117,7 @@ def test_right_to_left_nothing_is_lost(owner, owner_page, look_at) -> None:
     page.evaluate("document.documentElement.dir = 'rtl'")
     look_at(page, "dashboard-right-to-left")
     assert (
-        page.get_by_role("button", name="CSV", exact=True).bounding_box()["x"] > 160
+        page.get_by_role("button", name="PNG", exact=True).bounding_box()["x"] > 160
     )  # where reading begins
     assert page.locator("p[dir=auto]").evaluate_all(
         "all => all.every((each) => getComputedStyle(each).textAlign === 'right')"

@@ -195,6 +195,17 @@ def test_a_closed_tab_comes_back_with_the_same_bytes(trial, visitor) -> None:
     assert trial.status()["responses"] == 1
 
 
+def test_after_a_reload_the_answer_is_still_said_to_be_sent(trial, visitor) -> None:
+    (link, *_), context = trial.create(), visitor()
+    page = answer(context, link, "Carrow")
+    page.reload()
+    sees(page, "sent")
+    elsewhere = context.new_page()  # without the link: a list of what this device has answered
+    elsewhere.goto(trial.address)
+    answered = elsewhere.get_by_role("listitem").filter(has_text="Where do you live?")
+    expect(answered).to_contain_text("Your answer has arrived")
+
+
 def test_offline_the_answer_waits_and_goes_out_by_itself(trial, visitor) -> None:
     (link, *_), context = trial.create(), visitor()
     page = opened(context, link)

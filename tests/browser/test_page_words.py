@@ -63,6 +63,11 @@ def test_the_bytes_beside_the_answer_are_those_that_leave_and_not_before_it_is_c
     page.get_by_role("radio", name="Carrow").check()
     page.get_by_role("button", name="Continue").click()
     expect(page.locator(".answer")).to_have_text("Carrow")
+    # Words come first: the bytes are there for whoever wants to see them.
+    expect(page.get_by_text("Neither share alone reveals your answer.")).to_be_visible()
+    expect(page.locator(".bytes").first).to_be_hidden()
+    page.get_by_text("Show what leaves this device").click()
+    expect(page.locator(".bytes").first).to_be_visible()
     shown = [bytes.fromhex(text) for text in page.locator(".bytes").all_inner_texts()]
     assert bodies == []
     assert trial.status()["responses"] == 0
@@ -80,6 +85,7 @@ def test_each_time_the_bytes_are_others(trial, visitor) -> None:
     for _ in range(2):
         page.get_by_role("radio", name="Carrow").check()
         page.get_by_role("button", name="Continue").click()
+        page.get_by_text("Show what leaves this device").click()
         seen.append(page.locator(".bytes").last.inner_text())
         page.get_by_role("button", name="Back").click()
     assert seen[0] != seen[1]

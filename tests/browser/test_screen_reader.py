@@ -167,11 +167,9 @@ def test_the_page_from_the_question_to_the_result(trial, visitor) -> None:
     listen(page)
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="Send").wait_for()
-    assert "heading, This is what will leave your device" in said(page)
+    assert "heading, Send this answer?" in said(page)
     expect(page.get_by_role("heading", level=1)).to_be_focused()
-    heard(
-        page, "This is what will leave your device"
-    )  # focus alone is not told by Orca, where the old one is gone
+    heard(page, "Send this answer?")  # focus alone is not told by Orca, where the old one is gone
     page.get_by_role("button", name="Send").click()
     page.get_by_role("progressbar").wait_for()
     assert re.search(r"progressbar, .*5 of 6.*value", said(page))

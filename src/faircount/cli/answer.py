@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from faircount.client.participation_status import ParticipationStatus
     from faircount.protocol import SurveyParameters
 
+NOT_ACCEPTED = 2  # exit code if the server refused the response, for example of a used invitation
 NOT_SENT = 3  # exit code while the response is saved here and has not reached the server
 
 
@@ -93,6 +94,8 @@ def answer(
         # A script can tell from the exit code that it has to call again.
         if status.stage is Stage.WAITING:
             raise click.exceptions.Exit(NOT_SENT)
+        if status.stage is Stage.REFUSED:
+            raise click.exceptions.Exit(NOT_ACCEPTED)
 
 
 def _take_part(

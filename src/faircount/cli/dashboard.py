@@ -1,5 +1,6 @@
 """`faircount dashboard`: create and watch surveys in the owner's browser."""
 
+import os
 from pathlib import Path
 
 import click
@@ -31,6 +32,9 @@ def dashboard(folder: Path, servers: Path, port: int) -> None:
 
     FOLDER holds one folder per survey, as `faircount survey` creates them. The address that is
     printed contains a key: whoever has it can act as you while the command runs.
+
+    To send invitations from there, name your mail server in the environment variables that
+    `faircount survey mail` reads. The password never appears on the page.
     """
     from secrets import token_urlsafe
     from socket import create_server
@@ -38,6 +42,7 @@ def dashboard(folder: Path, servers: Path, port: int) -> None:
     from faircount.core.files import describe_os_error, lock_file
     from faircount.dashboard.surveys import Surveys
     from faircount.owner.folder import read_servers
+    from faircount.owner.mail import MailSettings
 
     # Only surveys need the web packages, so they are not installed with faircount itself.
     try:
@@ -48,6 +53,7 @@ def dashboard(folder: Path, servers: Path, port: int) -> None:
         raise FaircountError(
             "the dashboard needs more packages: pip install 'faircount[service]'"
         ) from None
+    mail = MailSettings.from_environment(os.environ)
     read_servers(servers)  # refuses a wrong file now, and not when the first survey is created
     try:
         # Before anything is written, and before an address is printed.
@@ -64,5 +70,5 @@ def dashboard(folder: Path, servers: Path, port: int) -> None:
         key = token_urlsafe(24)
         # Browsers do not send the part after # to servers, so the key stays out of logs.
         click.echo(f"Open this address; press Ctrl-C to stop:\nhttp://{host}/#{key}")
-        app = dashboard_app(Surveys(folder, servers), key, host)
+        app = dashboard_app(Surveys(folder, servers, mail), key, host)
         uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])

@@ -103,23 +103,21 @@ def print_bars(
 
     An estimate outside its interval is marked, and the mark is explained below the table.
     """
-    from faircount.estimation.presentation import (
-        OUTSIDE_MARK,
-        OUTSIDE_NOTE,
-        describe_sum,
-        is_outside,
-    )
+    from faircount.estimation.presentation import OUTSIDE_MARK, is_outside
+    from faircount.estimation.result_texts import words_of
 
+    words = words_of(result)
     bounds = result.interval(level, covers=covers)
     marks = is_outside(result, bounds)
     unmarked = " " if marks.any() else ""
     longest = max(float(result.estimates.max()), 1e-9)
     # More decimal places than the noise allows would suggest an accuracy that is not there.
     digits = _digits_for(float(bounds.width.max()) / 2)
-    headings = ["item", "estimate", f"{level:.0%} interval"]
-    sum_note = describe_sum(result)
+    item_heading, estimate_heading, *_, consistent_heading = words.columns
+    headings = [item_heading, estimate_heading, words.interval_heading(level)]
+    sum_note = words.sum_note(result)
     if sum_note is not None:
-        headings.append("consistent")
+        headings.append(consistent_heading)
     if truth is not None:
         headings.append("truth")
     headings.append("")
@@ -127,11 +125,11 @@ def print_bars(
     for number, item in enumerate(result.items):
         estimate = float(result.estimates[number])
         mark = OUTSIDE_MARK if marks[number] else unmarked
-        interval = f"{bounds.low[number]:.{digits}%} to {bounds.high[number]:.{digits}%}{mark}"
-        # The z in the format turns a rounded -0.0% into 0.0%.
-        row = [str(item), f"{estimate:z.{digits}%}", interval]
+        low = float(bounds.low[number])
+        interval = f"{words.range(low, float(bounds.high[number]), digits)}{mark}"
+        row = [str(item), words.percent(estimate, digits), interval]
         if sum_note is not None:
-            row.append(f"{result.consistent[number]:.{digits}%}")
+            row.append(words.percent(float(result.consistent[number]), digits))
         if truth is not None:
             row.append(f"{truth[number]:.{digits}%}")
         row.append("█" * max(0, round(BAR_WIDTH * estimate / longest)))
@@ -140,7 +138,7 @@ def print_bars(
     table.columns[-1].style = "cyan"
     out.print(table)
     if marks.any():
-        out.print(f"\n{OUTSIDE_NOTE}.", markup=False)
+        out.print(f"\n{words.outside_note}.", markup=False)
     if sum_note is not None:
         out.print(f"\n{sum_note}", markup=False)
 
@@ -156,17 +154,18 @@ def print_statements(
     out: Console, result: "Result | GroupedHistogram", level: float, covers: str = "users"
 ) -> None:
     """Print what the intervals cover, what the result assumes and what it guarantees."""
-    from faircount.estimation.presentation import REPETITION
+    from faircount.estimation.result_texts import words_of
 
-    method = result.interval(level, covers=covers).method
-    out.print(f"\nIntervals: {level:.0%} each; {method}.", markup=False)
+    words = words_of(result)
+    bounds = result.interval(level, covers=covers)
+    out.print(f"\n{words.intervals}: {words.interval_text(level, bounds)}.", markup=False)
     if result.validity is not None and result.validity.proven:
-        out.print(f"Reports: {result.validity}", markup=False)
+        out.print(f"{words.reports}: {words.statement(result)}", markup=False)
     else:
-        out.print(f"Assumption: {result.assumption}.", markup=False)
+        out.print(words.assumption_text(result), markup=False)
     of_weakest = " of the weakest group, so of everybody" if hasattr(result, "groups") else ""
-    out.print(f"Privacy{of_weakest}: {result.guarantee.sentence}", markup=False)
-    out.print(f"Running again: {REPETITION}.", markup=False)
+    out.print(f"{words.privacy}{of_weakest}: {words.sentence(result.guarantee)}", markup=False)
+    out.print(f"{words.running_again}: {words.repetition}.", markup=False)
 
 
 def print_notes(out: Console, notes: Iterable[str]) -> None:

@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.dashboard.error_payload import error_payload
+from faircount.dashboard.sheets import describe_sheet
 from faircount.dashboard.surveys import Surveys
 from faircount.server.common.http import without_redirects
 from faircount.server.common.participant_page import HEADERS
@@ -33,6 +34,8 @@ SHARED = {
     "endings.js": "page/endings.js",
     "language.js": "page/language.js",
     "style.css": "style.css",
+    # The owner sees the sentences that participants will read.
+    "participant_strings.js": "page/strings.js",
     "icon.svg": "icon.svg",
 }
 """Files shared with the participant's page: name here, path there."""
@@ -64,10 +67,13 @@ def _calls(surveys: Surveys) -> dict[tuple[str, str], Call]:
     survey = "/api/surveys/{name}"
     return {
         ("/api/advice", "POST"): lambda _, form: surveys.advice(form),
+        ("/api/people", "POST"): lambda _, values: describe_sheet(values),
         ("/api/surveys", "GET"): lambda *_: {"surveys": surveys.all()},
         ("/api/surveys", "POST"): lambda _, form: surveys.create(form),
         (survey, "GET"): lambda path, _: surveys.one(path["name"]),
+        (f"{survey}/form", "GET"): lambda path, _: surveys.form(path["name"]),
         (f"{survey}/result", "GET"): lambda path, _: surveys.result(path["name"]),
+        (f"{survey}/trend", "GET"): lambda path, _: surveys.trend(path["name"]),
         (f"{survey}/aggregator", "GET"): lambda path, _: surveys.aggregator_status(path["name"]),
         (f"{survey}/people", "GET"): lambda path, _: {"people": surveys.people(path["name"])},
         (f"{survey}/people/{{at}}", "GET"): lambda path, _: surveys.invitation(
@@ -76,6 +82,11 @@ def _calls(surveys: Surveys) -> dict[tuple[str, str], Call]:
         (f"{survey}/files/{{kind}}", "GET"): lambda path, _: surveys.file(
             path["name"], path["kind"]
         ),
+        (f"{survey}/people/{{at}}/reissue", "POST"): lambda path, _: surveys.reissue(
+            path["name"], path["at"]
+        ),
+        (f"{survey}/mail", "GET"): lambda path, _: surveys.mail_status(path["name"]),
+        (f"{survey}/mail", "POST"): lambda path, values: surveys.mail(path["name"], values),
         # `Surveys.request` refuses whatever is not the name of a request.
         (f"{survey}/{{what}}", "POST"): lambda path, values: surveys.request(
             path["name"], path["what"], values

@@ -6,12 +6,14 @@ from typing import Any
 
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.dashboard.error_payload import error_payload
+from faircount.dashboard.sheets import people_of_sheet
 from faircount.owner.advice import SurveyRequirements, advise
+from faircount.owner.folder import OwnerFile
 from faircount.owner.invitation_texts import ENGLISH, printed_words
-from faircount.owner.invitations import numbered_people
+from faircount.owner.people import People
 from faircount.owner.survey import GRACE, SurveyDescription
 from faircount.planning.minimum import parse_minimum
-from faircount.planning.promise import is_weak_delta, is_weak_epsilon
+from faircount.protocol import SurveyParameters
 
 Form = dict[str, Any]
 LONGEST_NAME = 60
@@ -39,9 +41,12 @@ def wishes_of(form: Form) -> SurveyRequirements:
     return SurveyRequirements(items, users, epsilon, _delta(form), minimum=minimum)
 
 
-def people_of(form: Form) -> list[str]:
-    """Who is invited: the people named in the form, or as many numbered ones as it says."""
-    return _lines(form, "people") or numbered_people(_users(form), language_of(form))
+def people_of(form: Form) -> People | None:
+    """Who is invited: those in a table, or named in the form; None are as many as it says."""
+    if form.get("sheet") is not None:
+        return people_of_sheet(form)
+    names = _lines(form, "people")
+    return People.named(names) if names else None
 
 
 def language_of(form: Form) -> str:
@@ -67,11 +72,38 @@ def facts_of(form: Form) -> SurveyDescription:
     return SurveyDescription(seconds=seconds, grace=GRACE, **texts)
 
 
+def form_of(params: SurveyParameters, owner: OwnerFile) -> Form:
+    """The form from which a survey like this one is created."""
+    is_unnamed = params.population == f"survey {params.survey.hex()}"
+    epsilon, delta = owner.budget
+    return {
+        "question": params.question,
+        "items": "\n".join(map(str, params.mechanism.domain.labels)),
+        "owner": params.owner,
+        "purpose": params.purpose,
+        "contact": params.contact,
+        "users": str(params.n_max),
+        "minimum": str(params.minimum),
+        "hours": str(max(1, params.phase_seconds[0] // 3600)),
+        "invitation_language": owner.language,
+        "epsilon": f"{params.epsilon:g}",
+        "delta": f"{params.delta:g}",
+        "population": "" if is_unnamed else params.population,
+        "budget_epsilon": f"{epsilon:g}",
+        "budget_delta": f"{delta:g}",
+    }
+
+
 def budget_of(form: Form, wishes: SurveyRequirements) -> tuple[float, float]:
     """The privacy budget of a new population; without a name it covers this survey alone."""
     if not _text(form, "population"):
         return wishes.epsilon, wishes.delta
     return _number(form, "budget_epsilon"), _number(form, "budget_delta")
+
+
+def is_wanted_anyway(form: Form) -> bool:
+    """Whether the owner wants the survey although the planner advises against it."""
+    return form.get("anyway") == "yes"
 
 
 def check_name(name: str) -> str:
@@ -107,8 +139,8 @@ def advice(form: Form) -> dict[str, Any]:
         "worthwhile": found.is_informative,
         "half_width_95": found.half_width_95,
         "items": list(wishes.items),
-        "weak_epsilon": is_weak_epsilon(wishes.epsilon),
-        "weak_delta": is_weak_delta(wishes.delta),
+        "epsilon": wishes.epsilon,
+        "delta": wishes.delta,
     }
 
 

@@ -6,22 +6,29 @@ slow server does not delay the news of the other.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from faircount.client.calls import RetryPolicy
-from faircount.core.errors import FaircountError, ParameterError
+from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.core.files import read_file
 from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
 from faircount.dashboard.error_payload import error_payload
+from faircount.dashboard.last_status import last_status, remember_status
+from faircount.dashboard.mailings import MailJobs, preview_mail, sent_mails
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
-from faircount.owner.budget import existing_budget
+from faircount.owner.budget import check_budget, existing_budget
 from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import invitations_csv, qr_rows
+from faircount.owner.label import PrivacyLabel
+from faircount.owner.mail import Mailing, MailSettings
+from faircount.owner.people import People, is_email
 from faircount.owner.remote import BothServers
+from faircount.owner.repeat import next_folder, people_of
 from faircount.owner.survey import Survey, create
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.survey.operators import (
@@ -33,6 +40,10 @@ from faircount.protocol.survey.operators import (
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("open", "close", "extend", "abort")
+ALL_REQUESTS = ("invite", *REQUESTS, "repeat", "delete")
+LABELS = ("label.html", "label.json", "label.yaml")
+UNKNOWN = "unknown"
+"""The cause that a server names if it does not know a survey."""
 NO_INVITATIONS = "make the invitations first"
 IMPATIENT = RetryPolicy(attempts=2)
 """A page tells at once that a server does not respond, and asks again a few seconds later."""
@@ -47,6 +58,8 @@ class Surveys:
 
     folder: Path
     servers: Path
+    mail_settings: MailSettings = field(default_factory=MailSettings)
+    _mail_jobs: MailJobs = field(default_factory=MailJobs, compare=False, repr=False)
     _cache: dict[tuple[str, int], Survey] = field(default_factory=dict, compare=False, repr=False)
 
     def names(self) -> list[str]:
@@ -63,8 +76,8 @@ class Surveys:
         try:
             return self.one(name)
         except FaircountError as problem:
-            nothing = {"name": name, "question": "", "status": None, "too_few": None}
-            return {**nothing, "problem": error_payload(problem)}
+            nothing = {"name": name, "question": "", "status": None, "last": None, "too_few": None}
+            return {**nothing, "deleted": False, "problem": error_payload(problem)}
 
     def survey(self, name: str) -> Survey:
         """The survey of this name; parsed again only if its parameters have changed."""
@@ -75,6 +88,14 @@ class Surveys:
         if (name, changed) not in self._cache:
             self._cache[name, changed] = Survey.at(path, IMPATIENT)
         return self._cache[name, changed]
+
+    def _readable_surveys(self) -> list[Survey]:
+        """All surveys; a damaged folder must not hide what the others tell."""
+        found = []
+        for name in self.names():
+            with suppress(FaircountError):
+                found.append(self.survey(name))
+        return found
 
     def one(self, name: str) -> dict[str, Any]:
         """One survey: its parameters, and its status at the coordinator."""
@@ -99,6 +120,8 @@ class Surveys:
             "invited": survey.folder.invitations_file.exists(),
             "phases": phases_of(params),
             "status": None,
+            "last": None,
+            "deleted": False,
             "too_few": None,
             "problem": None,
         }
@@ -113,21 +136,36 @@ class Surveys:
         advice = forms.advice(form)
         # Without a name the survey gets a new budget of its own: there is nothing to ask for.
         if population:
-            advice["budget"] = self._budget_of(population)
+            advice |= self._budget_of(population, advice)
         return advice
 
-    def _budget_of(self, population: str) -> dict[str, Any] | None:
-        """The budget of a population; None if the aggregator does not know it or respond."""
+    def _budget_of(self, population: str, advice: dict[str, Any]) -> dict[str, Any]:
+        """The budget of a population, and why it does not allow the survey, if so.
+
+        Both are None if the aggregator does not know the population or does not respond.
+        """
         _, aggregator = read_servers(self.servers)
         # The aggregator alone keeps budgets, so it may stand in the coordinator's place here.
         server = aggregator.server("S2", IMPATIENT)
+        servers = BothServers(server, server)
+        budget = None
+        problem = None
         try:
-            return BothServers(server, server).budget(population)
+            budget = servers.budget(population)
+            if "problem" not in advice:
+                total = (budget["epsilon"], budget["delta"])
+                check_budget(servers, population, total, (advice["epsilon"], advice["delta"]))
+        except RefusedError as refusal:
+            problem = error_payload(refusal)
         except FaircountError:
-            return None
+            pass
+        return {"budget": budget, "budget_problem": problem}
 
     def create(self, form: forms.Form) -> dict[str, Any]:
         """Create a survey with its invitations; opening it is a separate request."""
+        people = self._people(form)
+        if people is not None:
+            form = {**form, "users": len(people), "people": ""}
         wishes = forms.wishes_of(form)
         name = forms.check_name(str(form.get("name", "")))
         s1, s2 = read_servers(self.servers)
@@ -137,22 +175,48 @@ class Surveys:
         budget = existing_budget(servers, facts.population) or forms.budget_of(form, wishes)
         # Participants open the page at the coordinator, so its address goes into the links.
         owner = OwnerFile(s1, s2, s1.address, budget, forms.language_of(form))
-        survey, *_ = create(self.folder / name, wishes, facts, owner)
-        survey.invite(forms.people_of(form))
+        anyway = forms.is_wanted_anyway(form)
+        survey, *_ = create(self.folder / name, wishes, facts, owner, people=people, anyway=anyway)
+        survey.invite()
         return self.one(name)
 
+    def _people(self, form: forms.Form) -> People | None:
+        """Whom a form invites: the people of another survey, or those that it names."""
+        other = str(form.get("people_from", ""))
+        return people_of(self.survey(other)) if other else forms.people_of(form)
+
+    def form(self, name: str) -> dict[str, Any]:
+        """The form of a new survey that is like this one, among the same people."""
+        survey = self.survey(name)
+        form = forms.form_of(survey.params, survey.owner)
+        form["name"] = next_folder(survey.folder.path).name
+        people = survey.folder.people()
+        # People who were only numbered have no table to take over.
+        if people is not None:
+            about = {"count": len(people), "columns": [], "problem": None}
+            form["chosen"] = {"people_from": name, "about": about}
+        return form
+
     def request(self, name: str, what: str, values: dict[str, Any]) -> dict[str, Any]:
-        """Invite, open, close, extend or abort; returns the survey afterwards."""
+        """Invite, open, close, extend, abort, repeat or delete; returns the survey afterwards."""
         survey = self.survey(name)
         if what == "invite":
             # Repeating it is safe: existing invitations are only sent to the servers again.
+            if not survey.folder.invitations_file.exists():
+                _check_budget_of(survey)
             survey.invite()
+        elif what == "repeat":
+            name = survey.repeat().folder.path.name
+        elif what == "delete":
+            # Read first: the folder keeps how the survey ended when the servers have forgotten it.
+            survey.latest_ending()
+            survey.delete()
         elif what in REQUESTS:
             # The coordinator opens only if it knows everybody whom this folder invites.
             sent = {"invited": len(survey.invitees())} if what == "open" else values
             survey.servers.request(survey.params, what, **sent)
         else:
-            message = f"the requests for a survey are invite, {', '.join(REQUESTS)}"
+            message = f"the requests for a survey are {', '.join(ALL_REQUESTS)}"
             raise ParameterError(message).with_code("bad_call")
         return self.one(name)
 
@@ -177,6 +241,49 @@ class Surveys:
             "qr": qr_rows(link),
         }
 
+    def reissue(self, name: str, position: str) -> dict[str, Any]:
+        """Replace the invitation of somebody who has lost it; the new one."""
+        survey = self.survey(name)
+        survey.reissue(self.invitation(name, position)["person"])
+        return self.invitation(name, position)
+
+    def mail_status(self, name: str) -> dict[str, Any]:
+        """Who sends mails through which server, and how far it is; never the password."""
+        survey = self.survey(name)
+        server = self.mail_settings.server
+        sent: dict[str, int] = {}
+        # While a mailing goes on, its own report tells more.
+        if not self._mail_jobs.is_running(name):
+            sent = sent_mails(survey)
+        return {
+            "sender": self.mail_settings.sender,
+            "host": "" if server is None else server.host,
+            "has_addresses": all(is_email(invitee.person) for invitee in survey.invitees()),
+            "sent": sent,
+            "job": self._mail_jobs.describe(name),
+        }
+
+    def mail(self, name: str, values: dict[str, Any]) -> dict[str, Any]:
+        """Show a mail, send mails in the background, or stop that; the status after it."""
+        action = values.get("action")
+        if action == "stop":
+            self._mail_jobs.stop(name)
+            return self.mail_status(name)
+        sender = str(values.get("sender", "")) or self.mail_settings.sender
+        mailing = Mailing(self.survey(name), sender, remind=values.get("remind") is True)
+        if action == "preview":
+            return preview_mail(mailing)
+        if action != "send":
+            message = "mails are shown, sent or stopped"
+            raise ParameterError(message).with_code("bad_call")
+        server = self.mail_settings.server
+        if server is None:
+            message = "name your mail server in FAIRCOUNT_SMTP_HOST, and start the dashboard again"
+            raise RefusedError(message).with_code("mail_no_server")
+        options = {name: values.get(name) is True for name in ("retry_unsure", "again")}
+        self._mail_jobs.start(name, mailing, server, rate=self.mail_settings.rate, **options)
+        return self.mail_status(name)
+
     def result(self, name: str) -> dict[str, Any]:
         """The result with its guarantee, or how the survey ended without one."""
         survey = self.survey(name)
@@ -184,6 +291,26 @@ class Surveys:
         if isinstance(found, Aborted):
             return {"ended": ending_of(found).to_dict(), "spent": bool(found.spent)}
         return plain_result(found)
+
+    def trend(self, name: str) -> dict[str, Any]:
+        """How the result differs from the one before it; empty if there is none.
+
+        The earlier survey must have asked the same people for the same answers.
+        """
+        survey = self.survey(name)
+        earlier = [other for other in self._readable_surveys() if _can_compare(other, survey)]
+        opened = _opening_time(survey)
+        before = [other for other in earlier if _opening_time(other) < opened]
+        if not before:
+            return {}
+        last = max(before, key=_opening_time)
+        (change,) = last.trend(survey).changes
+        rows = zip(change.estimates, change.low, change.high, change.is_clear, strict=True)
+        changes = []
+        for item, (estimate, low, high, clear) in zip(survey.result().items, rows, strict=True):
+            bounds = {"estimate": float(estimate), "low": float(low), "high": float(high)}
+            changes.append({"item": str(item), **bounds, "clear": clear})
+        return {"before": last.folder.path.name, "changes": changes}
 
     def aggregator_status(self, name: str) -> dict[str, Any]:
         """The status at the aggregator, and the budget, or why they are not known right now."""
@@ -199,7 +326,8 @@ class Surveys:
         survey = self.survey(name)
         found = survey.servers.budget(survey.params.population)
         # The aggregator knows surveys by id only; names and times come from this folder.
-        names = {self.survey(other).params.survey.hex(): other for other in self.names()}
+        readable = self._readable_surveys()
+        names = {other.params.survey.hex(): other.folder.path.name for other in readable}
         known = [charge["survey"] for charge in found["surveys"] if charge["survey"] in names]
         with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
             facts = pool.map(self._name_and_time, [names[survey_id] for survey_id in known])
@@ -224,6 +352,8 @@ class Surveys:
             return read_file(stored[kind], NO_INVITATIONS)
         if kind == "reminders.csv":
             return invitations_csv(survey.pending_invitees(), survey.owner.link_address)
+        if kind in LABELS:
+            return _label_file(survey.label(), kind)
         if kind not in (f"result.{suffix}" for suffix in KINDS):
             names = ", ".join(KINDS)
             message = f"a result can be saved as {names}"
@@ -232,15 +362,52 @@ class Surveys:
         return export_result(survey.result(), kind.removeprefix("result."))
 
 
+def _can_compare(earlier: Survey, later: Survey) -> bool:
+    """Whether two surveys asked the same people for the same answers, and both have a result."""
+    if earlier.params.survey == later.params.survey:
+        return False
+    if earlier.params.population != later.params.population:
+        return False
+    if earlier.params.mechanism.domain.labels != later.params.mechanism.domain.labels:
+        return False
+    # Only results that are kept here: asking the servers for each would take long.
+    folders = (earlier.folder, later.folder)
+    return all(folder.result_file.exists() for folder in folders)
+
+
+def _opening_time(survey: Survey) -> str:
+    record = survey.result().record
+    # Times of the coordinator are in one zone and of one form, so their order is that of the texts.
+    return "" if record is None else record.opened or ""
+
+
+def _label_file(label: PrivacyLabel, kind: str) -> bytes:
+    if kind == "label.html":
+        return label.to_html()
+    return label.to_json() if kind == "label.json" else label.to_yaml()
+
+
+def _check_budget_of(survey: Survey) -> None:
+    """Refuse to invite people to a survey that their budget does not allow."""
+    params = survey.params
+    cost = (params.epsilon, params.delta)
+    check_budget(survey.servers, params.population, survey.owner.budget, cost)
+
+
 def _coordinator_status(survey: Survey) -> dict[str, Any]:
     """The status of a survey at the coordinator, or why it is not known right now."""
     params = survey.params
+    last = last_status(survey.folder)
     try:
         status = survey.servers.status(params)
     except FaircountError as problem:
-        return {"problem": error_payload(problem)}
+        # The owner has deleted it there; the folder keeps how it ended.
+        if problem.values.get("cause") == UNKNOWN and survey.folder.statement_file.exists():
+            return {"deleted": True, "last": last}
+        return {"problem": error_payload(problem), "last": last}
     added = {
         "phase_index": phase_index(params, status["phase"]),
         "waits_for": waits_for(params, status),
     }
+    remember_status(survey.folder, {**status, **added})
     return {"status": {**status, **added}, "too_few": predict_too_few(status)}

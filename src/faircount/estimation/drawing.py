@@ -8,7 +8,8 @@ import numpy as np
 
 from faircount.core.domain import escape_controls
 from faircount.core.figures import create_axes, create_figure, save_figure
-from faircount.estimation.presentation import SIMULATION, Frequencies, describe_sum
+from faircount.estimation.presentation import Frequencies
+from faircount.estimation.result_texts import words_of
 
 if TYPE_CHECKING:
     from faircount.estimation.result import MeanResult
@@ -44,7 +45,8 @@ def draw_frequencies(
     axes.set_yticks(places, [axis_label(item) for item in result.items])
     axes.invert_yaxis()
     axes.set_xlabel(_axis_text(result, level, covers, consistent=consistent), size=9)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+    words = words_of(result)
+    axes.xaxis.set_major_formatter(lambda value, _: words.tick(value))
     _set_heading(axes, result)
     return axes
 
@@ -64,15 +66,11 @@ def _set_heading(axes: Any, result: Frequencies) -> None:
 
 def _axis_text(result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
     """What the bars and lines are, and why the bars do not sum to 100%."""
-    kind = "consistent share" if consistent else "share"
-    subject = f"{result.included:,} users"
-    if covers == "population":
-        subject = f"the population, from {result.included:,} users"
-    text = f"{kind} of {subject}, with {level:.0%} intervals"
-    sum_note = describe_sum(result)
+    words = words_of(result)
+    text = words.axis(result, level, covers, consistent=consistent)
+    sum_note = words.short_sum_note(result)
     if sum_note is not None and not consistent:
-        # The rest of the sentence is about numbers that are not in the figure.
-        text += "\n" + sum_note.partition("; ")[0]
+        text += "\n" + sum_note
     return text
 
 
@@ -99,8 +97,9 @@ def draw_trend(trend: "Trend", axes: Any = None) -> Any:
     axes.set_xticks(places, titles)
     axes.set_xlim(-0.4, len(places) - 0.6)
     axes.set_ylim(bottom=min(0.0, float(shares.min())))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
-    axes.set_ylabel(f"share, with {trend.level:.0%} intervals", size=9)
+    words = words_of(trend.results[-1])
+    axes.yaxis.set_major_formatter(lambda value, _: words.tick(value))
+    axes.set_ylabel(words.trend_axis(trend.level), size=9)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
     _set_trend_heading(axes, trend)
     return axes
@@ -115,7 +114,7 @@ def _set_trend_heading(axes: Any, trend: "Trend") -> None:
     for name, result in zip(trend.names, trend.results, strict=True):
         people = f"{result.included:,} counted"
         if result.record is not None:
-            people = dict(result.record.lines)["People"]
+            people = words_of(result).people(result.record)
         epsilon = f"epsilon {result.guarantee.epsilon:.4g}"
         lines.append(_wrap(f"{name}: {people}; {epsilon}"))
     record = trend.results[-1].record
@@ -158,7 +157,8 @@ def save_frequencies(
     draw_frequencies(result, level, covers, figure.add_subplot(), consistent=consistent)
     description = _claim(result)
     if result.record is not None:
-        lines = [f"{label}: {text}" for label, text in result.record.lines]
+        record_lines = words_of(result).record_lines(result.record)
+        lines = [f"{label}: {text}" for label, text in record_lines]
         description = "; ".join([*lines, description])
     save_figure(figure, path, escape_controls(description))
 
@@ -169,8 +169,9 @@ def _describe(result: Frequencies) -> str:
     if result.record is None:
         return claim
     record = result.record
-    people = dict(record.lines)["People"]
-    about = "; ".join(filter(None, (record.owner, record.dates, people, f"survey {record.survey}")))
+    words = words_of(result)
+    facts = (record.owner, words.dates(record), words.people(record), words.survey_id(record))
+    about = "; ".join(filter(None, facts))
     return f"{_wrap(about)}\n{claim}"
 
 
@@ -185,7 +186,8 @@ def _set_title(axes: Any, text: str) -> None:
 
 def _claim(result: "Frequencies | MeanResult") -> str:
     """Return the guarantee in words, or the warning that a simulation has none."""
-    return SIMULATION if result.simulation else str(result.guarantee)
+    words = words_of(result)
+    return words.simulation if result.simulation else words.claim(result.guarantee)
 
 
 def axis_label(item: object) -> str:

@@ -40,6 +40,7 @@ EXACT_LOCAL_USERS = 100_000
 Above, a score interval is used.
 """
 
+APPROXIMATE = "approximate"
 NOISE_ONLY = "covers privacy noise only"
 NOISE_AND_DRAW = "covers privacy noise and the draw of these users"
 
@@ -75,6 +76,11 @@ class Intervals(ArrayValue):
     def width(self) -> Floats:
         """Upper minus lower bound."""
         return self.high - self.low
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether the level holds only approximately."""
+        return self.method.startswith(APPROXIMATE)
 
     def contains(self, truth: ArrayLike) -> NDArray[np.bool_]:
         """Return for every item whether the interval contains the true frequency."""
@@ -230,7 +236,7 @@ def _choose_method(
         return _solve_local, f"exact, from the law of the randomized reports; {NOISE_ONLY}"
     return (
         _solve_local_score,
-        f"approximate: score interval with continuity correction; {NOISE_ONLY}",
+        f"{APPROXIMATE}: score interval with continuity correction; {NOISE_ONLY}",
     )
 
 

@@ -303,13 +303,19 @@ class Frequencies(ArrayValue, ABC):
 
 def describe_sum(result: Frequencies) -> str | None:
     """Why the estimates do not sum to 100%, in a sentence; None where they do."""
-    total = float(result.estimates.sum())
-    if abs(total - 1) < SMALLEST_SHOWN:
+    total = estimates_sum(result)
+    if total is None:
         return None
     return (
         f"The estimates sum to {total:.1%}, because each has its own noise; each of them is "
         "unbiased. The consistent ones are the nearest that sum to 100%, but they are biased."
     )
+
+
+def estimates_sum(result: Frequencies) -> float | None:
+    """The sum of the estimates, if it is not 100%."""
+    total = float(result.estimates.sum())
+    return None if abs(total - 1) < SMALLEST_SHOWN else total
 
 
 def is_outside(result: Frequencies, bounds: Intervals) -> Bools:

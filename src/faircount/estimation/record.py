@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+ENGLISH = "en"
+
 
 @dataclass(frozen=True, slots=True)
 class SurveyRecord:
@@ -16,6 +18,7 @@ class SurveyRecord:
     invited:   people who were invited
     responded: people whose report arrived and was not withdrawn
     counted:   people in the result
+    language:  of the survey, in which files and figures are written
     """
 
     survey: str
@@ -27,23 +30,28 @@ class SurveyRecord:
     invited: int
     responded: int
     counted: int
+    language: str = ENGLISH
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
         """Labels and texts for people."""
-        rate = f" ({self.responded / self.invited:.0%})" if self.invited else ""
-        people = (
-            f"{self.invited:,} invited, {self.responded:,} responded{rate}, "
-            f"{self.counted:,} counted"
-        )
         lines = (
             ("Survey", f"{self.name} ({self.survey})"),
             ("Question", self.question),
             ("Asked by", self.owner),
             ("Open", self.dates),
-            ("People", people),
+            ("People", self.people),
         )
         return tuple((label, text) for label, text in lines if text)
+
+    @property
+    def people(self) -> str:
+        """How many were invited, responded and were counted, in words."""
+        rate = f" ({self.responded / self.invited:.0%})" if self.invited else ""
+        return (
+            f"{self.invited:,} invited, {self.responded:,} responded{rate}, "
+            f"{self.counted:,} counted"
+        )
 
     @property
     def dates(self) -> str:

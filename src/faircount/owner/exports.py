@@ -1,7 +1,8 @@
 """A result as files to keep: CSV, JSON, XLSX, PNG, SVG, and a page that stands alone.
 
 Every file names the survey, its question and dates, how many people were invited, responded and
-were counted, and the guarantee.
+were counted, and the guarantee. Files for people are in the language of the survey. CSV and JSON
+are for programs: their names and numbers are the same in every language.
 """
 
 import io
@@ -16,8 +17,8 @@ from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.figures import check_figure
 from faircount.core.files import write_durably
 from faircount.estimation.drawing import save_frequencies
-from faircount.estimation.presentation import REPETITION, describe_sum
 from faircount.estimation.result import Result
+from faircount.estimation.result_texts import words_of
 from faircount.owner.folder import PUBLIC
 from faircount.owner.result_page import result_page
 from faircount.protocol.wire.canonical_json import parse_real
@@ -122,40 +123,38 @@ def _csv_table(plain: dict[str, Any]) -> bytes:
 
 def facts_about(result: Result, view: View = DEFAULT) -> list[tuple[str, str]]:
     """Everything that belongs to the numbers, as labels and texts."""
-    facts = list(result.record.lines) if result.record is not None else []
-    facts.append(("Intervals", f"{view.level:.0%} each; {method_of(result, view)}"))
-    sum_note = describe_sum(result)
+    words = words_of(result)
+    facts = list(words.record_lines(result.record)) if result.record is not None else []
+    bounds = result.interval(view.level, covers=view.covers)
+    facts.append((words.intervals, words.interval_text(view.level, bounds)))
+    sum_note = words.sum_note(result)
     if sum_note is not None:
-        facts.append(("Sum", sum_note))
-    facts.append(("Guarantee", str(result.guarantee)))
-    facts.append(("In words", result.guarantee.sentence))
+        facts.append((words.sum, sum_note))
+    facts.append((words.guarantee, words.claim(result.guarantee)))
+    facts.append((words.in_words, words.sentence(result.guarantee)))
     if result.validity is not None:
-        facts.append(("Reports", str(result.validity)))
-    facts.append(("Running again", REPETITION))
+        facts.append((words.reports, words.statement(result)))
+    facts.append((words.running_again, words.repetition))
     return facts
-
-
-def method_of(result: Result, view: View) -> str:
-    """How the intervals were computed, in words."""
-    return result.interval(view.level, covers=view.covers).method
 
 
 def _workbook(result: Result, view: View) -> bytes:
     """A spreadsheet with the table on one sheet and everything about it on another."""
     book = _openpyxl().Workbook()
     sheet = book.active
-    sheet.title = "Result"
+    words = words_of(result)
+    sheet.title = words.result
     bounds = result.interval(view.level, covers=view.covers)
-    table: list[tuple[object, ...]] = [COLUMNS]
+    table: list[tuple[object, ...]] = [words.columns]
     for place, item in enumerate(result.items):
         numbers = (result.estimates, bounds.low, bounds.high, result.consistent)
         table.append((str(item), *(float(values[place]) for values in numbers)))
     _fill_sheet(sheet, table, widths=(30, 12, 12, 12, 12))
-    about = book.create_sheet("About")
+    about = book.create_sheet(words.about)
     _fill_sheet(about, facts_about(result, view), widths=(14, 110))
     # The question stands above the numbers too, for whoever copies only this sheet.
     if result.record is not None:
-        _add_above(sheet, [result.record.question, f"{result.record.dates}"])
+        _add_above(sheet, [result.record.question, words.dates(result.record)])
     out = io.BytesIO()
     book.save(out)
     return out.getvalue()
@@ -191,5 +190,5 @@ def _openpyxl() -> Any:
         import openpyxl
     except ImportError:
         message = "a spreadsheet needs openpyxl: pip install 'faircount[xlsx]', or save it as CSV"
-        raise FaircountError(message).with_code("not_installed") from None
+        raise FaircountError(message).with_code("no_xlsx") from None
     return openpyxl

@@ -6,6 +6,7 @@ owner.json         addresses of both servers and the owner's tokens for them (se
 invitations.csv    one line per participant with their code and link (secret)
 invitations.html   the same to print, with QR codes (secret)
 mail.journal       which mails were sent to whom
+status.json        what the coordinator last said about the survey (the dashboard writes it)
 statement.bin      what the aggregator signed when the survey ended
 record.json        when the survey was open, and how many people were invited
 result.json        the result, once there is one
@@ -69,7 +70,7 @@ class OwnerFile:
     s2: access to the aggregator
     public_address: the coordinator as participants see it, which may be behind a proxy
     budget: epsilon and delta of the population
-    language: the language of the printed invitations
+    language: the language of invitations, mails and results
     page: the participant's page, if another place than the coordinator serves it
     """
 
@@ -162,6 +163,16 @@ class SurveyFolder:
     def reminders_file(self) -> Path:
         """The table of people who have not answered."""
         return self.path / "reminders.csv"
+
+    @property
+    def mail_journal(self) -> Path:
+        """Which mails were sent to whom."""
+        return self.path / "mail.journal"
+
+    @property
+    def status_file(self) -> Path:
+        """What the coordinator last said about the survey, and when."""
+        return self.path / "status.json"
 
     @property
     def statement_file(self) -> Path:

@@ -10,7 +10,7 @@ import ipaddress
 import smtplib
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import EmailMessage
@@ -68,14 +68,17 @@ class MailServer:
 
     def __post_init__(self) -> None:
         if self.security not in PORTS:
-            raise ParameterError(f"security is one of {', '.join(PORTS)}")
+            names = ", ".join(PORTS)
+            message = f"the security of the mail server is one of {names}"
+            raise ParameterError(message).with_code("mail_security", names=names)
         if bool(self.user) != bool(self.password):
-            raise ParameterError("give both a user and a password for the mail server, or neither")
+            message = "give both a user and a password for the mail server, or neither"
+            raise ParameterError(message).with_code("mail_account")
         # check: no-plain-password - anybody on the way could read the owner's mail password
         if self.password and self.security == NO_ENCRYPTION and not is_loopback(self.host):
             raise RefusedError(
                 f"the password would travel to {self.host} unencrypted: choose {STARTTLS} or {TLS}"
-            )
+            ).with_code("mail_plain_password", host=self.host)
 
     def connect(self) -> smtplib.SMTP:
         """Open a connection and log in."""
@@ -89,9 +92,10 @@ class MailServer:
                 raise
         except smtplib.SMTPAuthenticationError:
             message = f"{self.host} refuses the user or the password for sending mail"
-            raise FaircountError(message) from None
+            raise FaircountError(message).with_code("mail_login", host=self.host) from None
         except (OSError, smtplib.SMTPException) as problem:
-            raise UnreachableError(f"no mail can be sent through {self.host}: {problem}") from None
+            message = f"no mail can be sent through {self.host}: {problem}"
+            raise UnreachableError(message).with_code("mail_away", host=self.host) from None
         return connection
 
     def _open(self, context: ssl.SSLContext) -> smtplib.SMTP:
@@ -107,6 +111,44 @@ class MailServer:
             connection.starttls(context=context)
         if self.user:
             connection.login(self.user, self.password)
+
+
+@dataclass(frozen=True)
+class MailSettings:
+    """What the owner has configured for mails.
+
+    sender: the address that they come from
+    server: the mail server; None if there is none
+    rate: mails per minute, at most
+    """
+
+    sender: str = ""
+    server: MailServer | None = None
+    rate: float = MAILS_PER_MINUTE
+
+    @classmethod
+    def from_environment(cls, variables: Mapping[str, str]) -> "MailSettings":
+        """From the environment variables that `faircount survey mail` reads as well."""
+        sender = variables.get("FAIRCOUNT_MAIL_FROM", "")
+        host = variables.get("FAIRCOUNT_SMTP_HOST", "")
+        try:
+            rate = float(variables.get("FAIRCOUNT_MAIL_RATE", MAILS_PER_MINUTE))
+            port = int(variables.get("FAIRCOUNT_SMTP_PORT", 0))
+        except ValueError:
+            message = "FAIRCOUNT_MAIL_RATE and FAIRCOUNT_SMTP_PORT are numbers"
+            raise ParameterError(message).with_code("mail_rate") from None
+        if not host:
+            return cls(sender, None, rate)
+        user = variables.get("FAIRCOUNT_SMTP_USER", "")
+        server = MailServer(
+            host,
+            port,
+            variables.get("FAIRCOUNT_SMTP_SECURITY", STARTTLS),
+            user,
+            # Without an account the password in the environment is for something else.
+            variables.get("FAIRCOUNT_SMTP_PASSWORD", "") if user else "",
+        )
+        return cls(sender, server, rate)
 
 
 def is_loopback(host: str) -> bool:
@@ -170,7 +212,8 @@ class Mailing:
     def __post_init__(self) -> None:
         _, address = parseaddr(self.sender)
         if not is_email(address):
-            raise ParameterError(f"mails need a sender such as name@example.org: {self.sender!r}")
+            message = f"mails need a sender such as name@example.org: {self.sender!r}"
+            raise ParameterError(message).with_code("mail_sender")
 
     @property
     def kind(self) -> str:
@@ -180,14 +223,14 @@ class Mailing:
     @property
     def journal_file(self) -> Path:
         """The record of what was sent."""
-        return self.survey.folder.path / "mail.journal"
+        return self.survey.folder.mail_journal
 
     def letters(self) -> list[Letter]:
         """All mails of this kind, in the order of the invitations."""
         status = self.survey.servers.status(self.survey.params)
         if status["phase"] not in (Phase.DRAFT, *self.survey.params.topology.phases):
             message = "this survey is closed: nobody can answer any more"
-            raise RefusedError(message).with_code("over")
+            raise RefusedError(message).with_code("mail_over")
         invitees = self.survey.invitees()
         if self.remind:
             invitees = self.survey.pending_invitees()
@@ -260,20 +303,23 @@ class Mailing:
         retry_unsure: bool = False,
         again: bool = False,
         pause: Callable[[float], None] = time.sleep,
+        on_progress: Callable[[MailReport, int], None] = lambda report, due: None,
     ) -> MailReport:
         """Send what was not sent yet; an interrupted command is continued.
 
         rate: mails per minute, at most
         retry_unsure: also to people who may have got the mail when a command was interrupted
         again: remind within a day of the last reminder
+        on_progress: called after every mail, with the report so far and how many are to be sent
         """
         if not rate > 0:
-            raise ParameterError("rate is a number of mails per minute above 0")
+            message = "rate is a number of mails per minute above 0"
+            raise ParameterError(message).with_code("mail_rate")
         phase = self.survey.servers.status(self.survey.params)["phase"]
         if phase == Phase.DRAFT:
             raise RefusedError(
                 "this survey is not open yet, so the links would not work: open it first"
-            ).with_code("not_open")
+            ).with_code("mail_not_open")
         # Two commands at once would both find that a mail was not sent.
         with lock_file(self.journal_file):
             journal = Journal.open(self.journal_file)
@@ -282,8 +328,10 @@ class Mailing:
                 _check_not_too_soon(journal, number)
             report = MailReport(self.kind, number)
             due = self._due(journal, report, retry_unsure=retry_unsure)
+            on_progress(report, len(due))
             if due:
-                _Dispatch(self, server, journal, report, 60 / rate, pause).send(due)
+                dispatch = _Dispatch(self, server, journal, report, 60 / rate, pause)
+                dispatch.send(due, lambda: on_progress(report, len(due)))
             if report.is_complete:
                 journal.record(self.kind, number, Event.FINISHED)
         return report
@@ -327,7 +375,7 @@ class _Dispatch:
     connection: smtplib.SMTP | None = None
     answered: frozenset[str] = frozenset()
 
-    def send(self, letters: Sequence[Letter]) -> None:
+    def send(self, letters: Sequence[Letter], on_mail: Callable[[], None]) -> None:
         """Send all, one after the other; what a mail server postpones is left for another time."""
         try:
             for number, letter in enumerate(letters):
@@ -337,6 +385,7 @@ class _Dispatch:
                     self._ask_who_answered()
                 if letter.invitee.user not in self.answered:
                     self._send_one(letter)
+                    on_mail()
         finally:
             if self.connection is not None:
                 self.connection.close()
@@ -394,7 +443,7 @@ class _Dispatch:
         sent = len(self.report.sent)
         return UnreachableError(
             f"{reason}. {sent:,} mails were sent before; run the command again to continue"
-        )
+        ).with_code("mail_stopped", sent=sent)
 
 
 def _reason(problem: Exception) -> str:

@@ -115,3 +115,8 @@ class Journal:
     def event(self, kind: str, number: int, user: str) -> Event | None:
         """The last event of a mail."""
         return self.events.get((kind, number, user))
+
+    def count_sent(self, kind: str) -> int:
+        """How many mails of a kind were accepted, in all rounds."""
+        found = self.events.items()
+        return sum(key[0] == kind and event is Event.SENT for key, event in found)

@@ -11,11 +11,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from faircount.analysis.prepare import read_lines
 from faircount.analysis.read import DELIMITERS, excel_delimiter
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.files import read_file
@@ -90,21 +89,42 @@ def read_people(path: Path, column: str | None = None) -> People:
     path: a .csv, .tsv or .xlsx file is a table; any other file has one person a line
     column: title of the column with their addresses; by default the only one with e-mail addresses
     """
+    return parse_people(path, read_file(path, "give a file with one row per person"), column)
+
+
+def parse_people(path: Path, data: bytes, column: str | None = None) -> People:
+    """The people in the content of a file; its name tells what it is."""
     suffix = path.suffix.lower()
     if suffix in OTHER_SPREADSHEETS:
-        raise ParameterError(f"{path} cannot be read: save it as .xlsx or as CSV")
+        message = f"{path} cannot be read: save it as .xlsx or as CSV"
+        raise ParameterError(message).with_code("sheet_format", file=str(path))
     if suffix in SPREADSHEETS:
-        return _people_of(_read_xlsx(path), path, column)
+        return _people_of(_read_xlsx(path, data), path, column)
     if suffix in TABLES:
-        rows, note = _read_csv(path)
+        rows, note = _read_csv(path, data)
         return _people_of(rows, path, column, note)
     if column is not None:
-        raise ParameterError(f"{path} has one person a line and no columns: give a .csv or .xlsx")
-    return People.named(read_lines(path))
+        message = f"{path} has one person a line and no columns: give a .csv or .xlsx"
+        raise ParameterError(message).with_code("sheet_no_columns", file=str(path))
+    text, note = _decode_text(data, path)
+    people = People.named(filter(None, map(str.strip, text.splitlines())))
+    return replace(people, note=note)
 
 
-def _read_csv(path: Path) -> tuple[_Rows, str]:
-    text, note = _decode_text(read_file(path, "give a file with one row per person"), path)
+def table_titles(path: Path, data: bytes) -> tuple[str, ...]:
+    """The titles of the columns of a table; none of a file with one person a line."""
+    suffix = path.suffix.lower()
+    rows: _Rows = []
+    if suffix in SPREADSHEETS:
+        rows = _read_xlsx(path, data)
+    elif suffix in TABLES:
+        rows, _ = _read_csv(path, data)
+    first = next((row for _, row in rows if any(row)), [])
+    return tuple(_check_header(first, path)) if first else ()
+
+
+def _read_csv(path: Path, data: bytes) -> tuple[_Rows, str]:
+    text, note = _decode_text(data, path)
     lines = text.splitlines(keepends=True)
     delimiter = excel_delimiter(lines[0]) if lines else None
     before = 0
@@ -119,7 +139,8 @@ def _read_csv(path: Path) -> tuple[_Rows, str]:
     try:
         rows = [(before + reader.line_num, list(map(str.strip, row))) for row in reader]
     except csv.Error as problem:
-        raise ParameterError(f"{path} is not readable as CSV: {problem}") from None
+        message = f"{path} is not readable as CSV: {problem}"
+        raise ParameterError(message).with_code("sheet_csv", file=str(path)) from None
     return rows, note
 
 
@@ -141,7 +162,8 @@ def _decode_text(data: bytes, path: Path) -> tuple[str, str]:
             f"{path} is not UTF-8 and was read as Windows-1252, as Excel writes it: check that "
             "names look right, or save it as CSV UTF-8"
         )
-    raise ParameterError(f"{path} is not text: save the sheet as CSV UTF-8, or give the .xlsx file")
+    message = f"{path} is not text: save the sheet as CSV UTF-8, or give the .xlsx file"
+    raise ParameterError(message).with_code("sheet_encoding", file=str(path))
 
 
 def _guess_delimiter(header: str) -> str:
@@ -153,13 +175,12 @@ def _guess_delimiter(header: str) -> str:
     return max(DELIMITERS, key=count)
 
 
-def _read_xlsx(path: Path) -> _Rows:
+def _read_xlsx(path: Path, data: bytes) -> _Rows:
     try:
         import openpyxl
     except ImportError:
         message = "a spreadsheet needs openpyxl: pip install 'faircount[xlsx]', or save it as CSV"
-        raise FaircountError(message).with_code("not_installed") from None
-    data = read_file(path, "give a spreadsheet with one row per person")
+        raise FaircountError(message).with_code("no_xlsx") from None
     try:
         # Values and not formulas, and without loading pictures and styles.
         book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
@@ -171,7 +192,8 @@ def _read_xlsx(path: Path) -> _Rows:
     # The file may be anything: what goes wrong inside the library is the file's fault.
     except Exception as problem:
         kind = type(problem).__name__
-        raise ParameterError(f"{path} cannot be read as a spreadsheet ({kind})") from None
+        message = f"{path} cannot be read as a spreadsheet ({kind})"
+        raise ParameterError(message).with_code("sheet_unreadable", file=str(path)) from None
     return rows
 
 
@@ -188,11 +210,13 @@ def _people_of(rows: _Rows, path: Path, column: str | None, note: str = "") -> P
     """The people of a table whose first row that is not empty is the header."""
     filled = [(line, row) for line, row in rows if any(row)]
     if not filled:
-        raise ParameterError(f"{path} is empty: its first line must name the columns")
+        message = f"{path} is empty: its first line must name the columns"
+        raise ParameterError(message).with_code("sheet_empty", file=str(path))
     header = _check_header(filled[0][1], path)
     body = [(line, _fit(row, len(header), line, path)) for line, row in filled[1:]]
     if not body:
-        raise ParameterError(f"{path} has a header and no people below it")
+        message = f"{path} has a header and no people below it"
+        raise ParameterError(message).with_code("sheet_no_people", file=str(path))
     place = _address_column(header, body, path, column)
     _check_addresses(header[place], [(line, row[place]) for line, row in body], path)
     names = tuple(row[place] for _, row in body)
@@ -209,13 +233,15 @@ def _check_header(row: list[str], path: Path) -> list[str]:
         raise ParameterError(
             f"the first line of {path} has an e-mail address: put a line above it that names the "
             "columns"
-        )
+        ).with_code("sheet_no_header", file=str(path))
     if not all(header):
         missing = header.index("") + 1
-        raise ParameterError(f"column {missing} of {path} has no title: name it in the first line")
+        message = f"column {missing} of {path} has no title: name it in the first line"
+        raise ParameterError(message).with_code("sheet_no_title", file=str(path), column=missing)
     title, times = Counter(header).most_common(1)[0]
     if times > 1:
-        raise ParameterError(f"{path} has {times} columns named {title!r}: rename all but one")
+        message = f"{path} has {times} columns named {title!r}: rename all but one"
+        raise ParameterError(message).with_code("sheet_title_twice", file=str(path), title=title)
     return header
 
 
@@ -225,7 +251,7 @@ def _fit(row: list[str], columns: int, line: int, path: Path) -> list[str]:
         raise ParameterError(
             f"line {line} of {path} has {len(row)} cells, but the header has {columns}: quote a "
             "cell that contains the delimiter"
-        )
+        ).with_code("sheet_cells", file=str(path), line=line, columns=columns)
     return (row + [""] * columns)[:columns]
 
 
@@ -233,7 +259,8 @@ def _address_column(header: Sequence[str], body: _Rows, path: Path, column: str 
     """The place of the column with the addresses: the one named, or the obvious one."""
     if column is not None:
         if column not in header:
-            raise ParameterError(f"{path} has no column {column!r}; it has {_listed(header)}")
+            message = f"{path} has no column {column!r}; it has {_listed(header)}"
+            raise ParameterError(message).with_code("sheet_no_column", column=column)
         return header.index(column)
     found = []
     for place in range(len(header)):
@@ -249,7 +276,7 @@ def _address_column(header: Sequence[str], body: _Rows, path: Path, column: str 
     raise ParameterError(
         f"name the column that tells people apart with --address-column (column= in Python): "
         f"{reason}"
-    )
+    ).with_code("sheet_which_column", columns=_listed(several or header))
 
 
 def _holds_emails(cells: Sequence[str]) -> bool:
@@ -264,14 +291,14 @@ def _check_addresses(title: str, cells: Sequence[tuple[int, str]], path: Path) -
     if empty:
         raise ParameterError(
             f"{path} has people without {title!r}, in {_lines(empty)}: fill it in, or remove them"
-        )
+        ).with_code("sheet_address_missing", title=title, lines=_numbers(empty))
     # One broken address among good ones is a typing error, and its person would hear nothing.
     if _holds_emails([cell for _, cell in cells]):
         broken = [line for line, cell in cells if not is_email(cell)]
         if broken:
             raise ParameterError(
                 f"{title!r} of {path} has no e-mail address in {_lines(broken)}: correct it"
-            )
+            ).with_code("sheet_address_broken", title=title, lines=_numbers(broken))
     first_lines: dict[str, int] = {}
     for line, cell in cells:
         # Mail servers ignore case, so a second spelling would be a second vote.
@@ -281,7 +308,8 @@ def _check_addresses(title: str, cells: Sequence[tuple[int, str]], path: Path) -
                 f"{path} names {cell!r} twice, in lines {first_lines[key]} and {line}: write one "
                 "line per person"
             )
-            raise ParameterError(message).with_code("person_twice")
+            places = {"first": first_lines[key], "second": line}
+            raise ParameterError(message).with_code("sheet_person_twice", **places)
         first_lines[key] = line
 
 
@@ -296,3 +324,9 @@ def _lines(lines: Sequence[int]) -> str:
     if len(lines) > LINES_IN_ERROR:
         shown += f" and {len(lines) - LINES_IN_ERROR} more"
     return f"line {shown}" if len(lines) == 1 else f"lines {shown}"
+
+
+def _numbers(lines: Sequence[int]) -> str:
+    """The same in numbers alone, for a sentence in any language."""
+    shown = ", ".join(map(str, lines[:LINES_IN_ERROR]))
+    return f"{shown}, ..." if len(lines) > LINES_IN_ERROR else shown

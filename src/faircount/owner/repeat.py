@@ -67,4 +67,5 @@ def next_folder(path: Path) -> Path:
         candidate = path.with_name(f"{stem}-{number}")
         if not candidate.exists():
             return candidate
-    raise RefusedError("there are too many surveys of this name: name the folder of the new one")
+    message = "there are too many surveys of this name: name the folder of the new one"
+    raise RefusedError(message).with_code("too_many_of_name")

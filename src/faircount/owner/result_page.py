@@ -4,15 +4,9 @@ from collections.abc import Sequence
 
 from faircount.core.plain import escape_html
 from faircount.estimation.intervals import Intervals
-from faircount.estimation.presentation import (
-    OUTSIDE_MARK,
-    OUTSIDE_NOTE,
-    REPETITION,
-    SIMULATION,
-    describe_sum,
-    is_outside,
-)
+from faircount.estimation.presentation import OUTSIDE_MARK, is_outside
 from faircount.estimation.result import Result
+from faircount.estimation.result_texts import ResultWords, words_of
 
 BAR_WIDTH = 300
 BAR_HEIGHT = 22
@@ -52,40 +46,37 @@ def html_document(language: str, title: str, body: str) -> bytes:
 
 def result_page(result: Result, level: float, covers: str) -> bytes:
     """The page of a result: the question, bars with intervals, and all that belongs to them."""
+    words = words_of(result)
     bounds = result.interval(level, covers=covers)
     record = result.record
-    title = "Result" if record is None else record.question
+    title = words.result if record is None else record.question
     parts = [f"<h1>{escape_html(title)}</h1>"]
     if result.simulation:
-        parts.append(f"<p><b>{SIMULATION}</b></p>")
+        parts.append(f"<p><b>{words.simulation}</b></p>")
     if record is not None:
-        people = dict(record.lines)["People"]
-        dates = f"open {record.dates}" if record.dates else ""
-        summary = "; ".join(filter(None, (record.owner, dates, people)))
-        parts.append(f"<p class=soft>{escape_html(summary)}.</p>")
-    parts.append(_table(result, bounds, level))
+        about = (record.owner, words.open_dates(record), words.people(record))
+        parts.append(f"<p class=soft>{escape_html('; '.join(filter(None, about)))}.</p>")
+    parts.append(_table(result, bounds, words))
     notes = []
     if is_outside(result, bounds).any():
-        notes.append(f"{OUTSIDE_NOTE}.")
-    sum_note = describe_sum(result)
+        notes.append(f"{words.outside_note}.")
+    sum_note = words.sum_note(result)
     if sum_note is not None:
         notes.append(sum_note)
-    notes.append(f"Intervals: {level:.0%} each; {bounds.method}.")
+    notes.append(f"{words.intervals}: {words.interval_text(level, bounds)}.")
     parts += [f"<p class=soft>{escape_html(note)}</p>" for note in notes]
-    parts.append("<h2>Privacy</h2>")
-    sentence = result.guarantee.sentence
+    parts.append(f"<h2>{words.privacy}</h2>")
+    sentence = words.sentence(result.guarantee)
     parts.append(f"<p>{escape_html(sentence[:1].upper() + sentence[1:])}</p>")
-    parts.append(f"<p class=soft>{escape_html(result.guarantee)}.</p>")
-    parts.append(f"<p class=soft>Running again: {escape_html(REPETITION)}.</p>")
-    parts.append("<h2>Reports</h2>")
-    statement = f"Assumption: {result.assumption}."
-    if result.validity is not None:
-        statement = str(result.validity)
-    parts.append(f"<p>{escape_html(statement)}</p>")
+    parts.append(f"<p class=soft>{escape_html(words.claim(result.guarantee))}.</p>")
+    again = f"{words.running_again}: {words.repetition}."
+    parts.append(f"<p class=soft>{escape_html(again)}</p>")
+    parts.append(f"<h2>{words.reports}</h2>")
+    parts.append(f"<p>{escape_html(words.statement(result))}</p>")
     if record is not None:
-        parts.append("<h2>Survey</h2>")
-        parts.append(definition_list(record.lines))
-    return html_document("en", title, "\n".join(parts))
+        parts.append(f"<h2>{words.survey}</h2>")
+        parts.append(definition_list(words.record_lines(record)))
+    return html_document(words.language, title, "\n".join(parts))
 
 
 def definition_list(lines: Sequence[tuple[str, str]]) -> str:
@@ -94,7 +85,7 @@ def definition_list(lines: Sequence[tuple[str, str]]) -> str:
     return f"<dl>{''.join(rows)}</dl>"
 
 
-def _table(result: Result, bounds: Intervals, level: float) -> str:
+def _table(result: Result, bounds: Intervals, words: ResultWords) -> str:
     outside = is_outside(result, bounds)
     largest = max(float(bounds.high.max()), float(result.estimates.max()), 1e-9)
     rows = []
@@ -105,15 +96,15 @@ def _table(result: Result, bounds: Intervals, level: float) -> str:
         estimate = float(result.estimates[place])
         bar = _bar(estimate / largest, low / largest, high / largest)
         rows.append(
-            f"<tr><td>{escape_html(item)}</td><td class=number>{estimate:z.1%}</td>"
-            f"<td class=number>{low:.1%} to {high:.1%}{mark}</td>"
-            f"<td class=number>{result.consistent[place]:.1%}</td>"
+            f"<tr><td>{escape_html(item)}</td><td class=number>{words.percent(estimate)}</td>"
+            f"<td class=number>{words.range(low, high)}{mark}</td>"
+            f"<td class=number>{words.percent(float(result.consistent[place]))}</td>"
             f"<td class=bar>{bar}</td></tr>"
         )
     headings = (
-        "<th>Answer</th><th class=number>Estimate</th>"
-        f"<th class=number>{level:.0%} interval</th>"
-        "<th class=number>Consistent</th><th class=bar></th>"
+        f"<th>{words.answer}</th><th class=number>{words.estimate}</th>"
+        f"<th class=number>{words.interval_heading(bounds.level)}</th>"
+        f"<th class=number>{words.consistent}</th><th class=bar></th>"
     )
     return f"<table><thead><tr>{headings}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 

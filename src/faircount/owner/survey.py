@@ -192,7 +192,7 @@ class Survey:
         address: address of the coordinator in invitations, if a proxy gives it another one
         page: address of the participant's page, if another place than the coordinator serves it;
             `faircount page export` writes it
-        language: of invitations and mails, en or de
+        language: of invitations, mails and results, en or de
         anyway: create it even if the error exceeds the average frequency
         epsilon, delta: privacy loss of the survey
         mechanism, topology, floor, colluding: how it is run
@@ -482,6 +482,7 @@ class Survey:
             # have withdrawn.
             responded=ending.included + ending.rejected,
             counted=ending.included,
+            language=self.owner.language,
         )
         return replace(result, facts={**result.facts, "record": about})
 

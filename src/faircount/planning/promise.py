@@ -1,6 +1,6 @@
 """What a survey promises its participants, in the words of the page on which they answer.
 
-The page computes the same in JavaScript (`web/page/certainty.js`, `web/page/survey_view.js`); a
+The page computes the same in JavaScript (`web/page/certainty.js`); a
 test compares both. Owners read it before they invite anybody, and one rule decides for the page,
 the dashboard and the command line when a promise is weak.
 """
@@ -44,7 +44,7 @@ def promise_to_participants(epsilon: float, delta: float) -> str:
         f"seeing the result, this person can be at most {certainty:g} % sure which one you chose."
     )
     sentences = [first]
-    if is_weak_epsilon(epsilon):
+    if is_weak_epsilon(epsilon) or is_weak_delta(delta):
         sentences.append(
             "That is hardly any protection. Answer only if anybody may know your answer."
         )

@@ -111,6 +111,19 @@ def test_what_is_no_invitation_is_refused_in_one_line(
     assert done.stderr.count("\n") == 1
 
 
+def test_a_used_invitation_is_an_error_with_its_reason(servers: Any, tmp_path: Path) -> None:
+    link = servers.codes[0].link(ADDRESS)
+    assert answer(link, "--item", "1", "--yes").exit_code == 0
+    other_device = str(tmp_path / "other")
+    used = answer(link, "--item", "2", "--yes", "--state", other_device)
+    assert used.exit_code == 2
+    assert "did not accept your answer" in used.stdout
+    assert "somebody else has answered with your invitation" in used.stdout
+    again = answer(link, "--state", other_device)
+    assert again.exit_code == 2
+    assert "somebody else has answered with your invitation" in again.stdout
+
+
 def test_an_answer_after_the_survey_closed_is_not_counted(servers: Any) -> None:
     for number in range(1, 6):
         answer(servers.codes[number].link(ADDRESS), "--item", str(number), "--yes")

@@ -3,7 +3,16 @@
 import pytest
 
 from faircount.core.errors import ParameterError
-from faircount.dashboard.form import advice, budget_of, check_name, facts_of, people_of, wishes_of
+from faircount.dashboard.form import (
+    advice,
+    budget_of,
+    check_name,
+    facts_of,
+    language_of,
+    people_of,
+    wishes_of,
+)
+from faircount.owner.people import People
 
 GOOD = {
     "items": "a\nb",
@@ -88,19 +97,12 @@ def test_what_no_mechanism_can_promise_has_a_code_too() -> None:
     assert "server-laplace: epsilon must lie between" in problem["message"]
 
 
-def test_weak_promises_are_pointed_out() -> None:
-    strong, weak = advice(GOOD), advice({**GOOD, "epsilon": "40", "delta": "0.01"})
-    assert (strong["weak_epsilon"], strong["weak_delta"]) == (False, False)
-    assert (weak["weak_epsilon"], weak["weak_delta"]) == (True, True)
-
-
-def test_people_are_named_or_numbered() -> None:
-    assert people_of({"users": "3"}) == ["person 1", "person 2", "person 3"]
-    assert people_of({"users": "2", "invitation_language": "de"}) == ["Person 1", "Person 2"]
+def test_people_are_named_or_as_many_as_the_form_says() -> None:
+    assert people_of({"users": "3"}) is None
     with pytest.raises(ParameterError, match="printed in one of en, de"):
-        people_of({"users": "2", "invitation_language": "xx"})
+        language_of({"invitation_language": "xx"})
     named = {**GOOD, "people": " ada@example.org \n\nbo@example.org\n"}
-    assert people_of(named) == ["ada@example.org", "bo@example.org"]
+    assert people_of(named) == People.named(["ada@example.org", "bo@example.org"])
     assert wishes_of(named).users == 2  # not the 300 of the field beside it
 
 

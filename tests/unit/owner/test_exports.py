@@ -11,7 +11,9 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from rich.console import Console
 
+from faircount.cli.survey.outcome import show_result
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.estimation.presentation import describe_sum
 from faircount.estimation.record import SurveyRecord
@@ -190,3 +192,43 @@ def test_other_files_are_refused(
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(FaircountError, match=r"pip install 'faircount\[xlsx\]'"):
         check_file(tmp_path / "result.xlsx")
+
+
+@pytest.fixture(scope="module")
+def german(result: Result) -> Result:
+    record = replace(RECORD, language="de")
+    return replace(result, facts={**result.facts, "record": record})
+
+
+@pytest.mark.parametrize("kind", ["html", "xlsx", "png", "svg"])
+def test_files_for_people_are_in_the_language_of_the_survey(german: Result, kind: str) -> None:
+    text = text_of(export_result(german, kind), kind)
+    for words in (
+        "vom 3. November 2026, 08:00 UTC bis 6. November 2026, 09:30 UTC",
+        "20 eingeladen, 13 haben geantwortet (65\u00a0%), 12 gezählt",
+        "Differential-Privacy bei einer anderen Antwort einer Person",
+    ):
+        assert words in text
+    # Words that only an English sentence has.
+    assert not re.search(r"\b(the|of|with|answers?|people|against|whatever)\b", text)
+
+
+def test_a_german_page_is_marked_as_german_and_writes_numbers_with_a_comma(german: Result) -> None:
+    page = export_result(german, "html").decode()
+    assert '<html lang="de">' in page
+    assert "<th class=number>95-%-Intervall</th>" in page
+    assert re.search(r"<td class=number>-?\d+,\d\u00a0%</td>", page)
+
+
+def test_the_command_line_speaks_the_language_of_the_survey(german: Result) -> None:
+    written = io.StringIO()
+    show_result(Console(file=written, width=100), german, 0.95, "users")
+    text = " ".join(written.getvalue().split())
+    for words in ("Frage Tea or", "95-%-Intervall", "Intervalle: 95 % für jede Antwort; exakt"):
+        assert words in text.replace("\u00a0", " ")
+    assert not re.search(r"\b(the|of|with|people|against|whatever)\b", text)
+
+
+def test_tables_for_programs_are_the_same_in_every_language(german: Result, result: Result) -> None:
+    assert export_result(german, "csv") == export_result(result, "csv")
+    assert json.loads(export_result(german, "json"))["in_words"] == str(result.guarantee)

@@ -105,7 +105,7 @@ import {{ LANGUAGES }} from "{(PAGE / "strings.js").as_uri()}";
 import {{ attackerCertainty }} from "{(PAGE / "certainty.js").as_uri()}";
 const words = LANGUAGES.en;
 const certainty = attackerCertainty({epsilon});
-const view = readFileSync("{PAGE / "survey_view.js"}", "utf8");
+const view = readFileSync("{PAGE / "certainty.js"}", "utf8");
 const weakAbove = Number(/WEAK_CERTAINTY = ([\\d.]+)/.exec(view)[1]);
 console.log(JSON.stringify({{ certainty, weak: certainty > weakAbove,
   sentences: [words.promise, words.promiseWeak, words.promiseDelta] }}));

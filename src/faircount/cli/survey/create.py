@@ -122,7 +122,7 @@ if TYPE_CHECKING:
     "--language",
     default="en",
     show_default=True,
-    help="Language of the printed invitations: en or de.",
+    help="Language of invitations, mails and results: en or de.",
 )
 @click.option(
     "--anyway", is_flag=True, help="Create it even if the error exceeds the average frequency."

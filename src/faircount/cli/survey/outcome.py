@@ -157,7 +157,7 @@ def result_command(
     if as_json:
         print_json(plain_result(result, view))
         return
-    _show(console(), result, level, covers)
+    show_result(console(), result, level, covers)
     for target in targets:
         click.echo(f"Written to {target}")
 
@@ -200,15 +200,15 @@ def _show_aborted(ending: "Aborted", as_json: bool) -> None:
     console().print(f"The survey ended without a result: {reason}. {budget}", markup=False)
 
 
-def _show(out: "Console", result: "Result", level: float, covers: str) -> None:
+def show_result(out: "Console", result: "Result", level: float, covers: str) -> None:
+    """Show a result in the language of its survey."""
     from faircount.cli.show import make_definitions, print_bars, print_statements
+    from faircount.estimation.result_texts import words_of
 
+    words = words_of(result)
     if result.record is not None:
-        out.print(make_definitions(result.record.lines))
+        out.print(make_definitions(words.record_lines(result.record)))
         out.print()
-    out.print(
-        f"{result.name}, {result.included:,} people counted, {len(result.items)} items\n",
-        markup=False,
-    )
+    out.print(f"{words.counted_heading(result)}\n", markup=False)
     print_bars(out, result, level=level, covers=covers)
     print_statements(out, result, level, covers)

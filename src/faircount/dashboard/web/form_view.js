@@ -1,5 +1,6 @@
 // A new survey: the form, with the planner's advice beside it while the owner types.
 
+import { isWeak } from "./certainty.js";
 import { chart } from "./chart.js";
 import { conditionText } from "./conditions.js";
 import { element, ownerText, show } from "./dom.js";
@@ -7,6 +8,8 @@ import {
   currentLanguage, formatNumber, formatPercent, formatSmall, languages, translate,
 } from "./language.js";
 import { button, buttons, formatValues, payloadOf, problemMessage, sentence } from "./parts.js";
+import { peopleSource } from "./people_source.js";
+import { participantsRead } from "./promise_view.js";
 
 const MILLISECONDS_OF_REST = 400;
 
@@ -37,6 +40,7 @@ const GROUPS = {
   groupName: { name: { required: true, pattern: "[\\p{L}\\p{N}_\\-]{1,60}" } },
 };
 const BUDGET_FIELDS = ["budget_epsilon", "budget_delta"]; // shown once the group has a name
+const PEOPLE_FIELDS = ["users", "people"]; // hidden once there is a table of people
 const HINTS = ["items", "minimum", "people", "epsilon", "delta", "population", "name"];
 
 /** `typed` has the values typed before, if the same form is shown in another language. */
@@ -45,7 +49,15 @@ export function showCreation(typed, actions) {
   headline.append(sentence("adviceFirst", {}, { class: "quiet" }));
   const details = element("div");
   const problem = element("div", { role: "alert" });
+  const anyway = anywayField(typed.anyway);
   const groups = Object.entries(GROUPS).map(([title, fields]) => fieldGroup(title, fields, typed));
+  let chosen = typed.chosen ?? null;
+  const source = peopleSource(chosen, actions.describePeople, (now) => {
+    chosen = now;
+    onInput();
+  });
+  const place = groups[Object.keys(GROUPS).indexOf("groupPeople")];
+  place.querySelector("legend").after(source.box);
   const form = element(
     "form",
     { class: "beside", input: onInput, submit: onSubmit },
@@ -60,6 +72,7 @@ export function showCreation(typed, actions) {
     element(
       "div",
       {},
+      anyway,
       problem,
       buttons(
         element("button", { class: "main", type: "submit" }, translate("create")),
@@ -67,20 +80,29 @@ export function showCreation(typed, actions) {
       ),
     ),
   );
-  const valuesOf = () => Object.fromEntries(new FormData(form));
+  const valuesOf = () => ({ ...Object.fromEntries(new FormData(form)), ...source.values() });
   const askPlanner = debounce(
-    () => actions.advise(valuesOf()),
+    askForAdvice,
     (advice) => {
       headline.replaceChildren(...headlines(advice));
+      // Offered only where the planner advises against the survey.
+      anyway.hidden = advice.worthwhile !== false;
       details.replaceChildren(...adviceDetails(advice));
     },
   );
 
+  /** The planner's advice; it needs the number of people only, once the table is readable. */
+  async function askForAdvice() {
+    const problem = source.problem();
+    return problem ? { problem } : actions.advise({ ...valuesOf(), sheet: undefined });
+  }
+
   function storeValues() {
     const values = valuesOf();
-    actions.keep(values);
+    actions.keep({ ...values, chosen });
     const hasGroup = values.population.trim() !== "";
     form.querySelectorAll("[data-budget]").forEach((field) => (field.hidden = !hasGroup));
+    form.querySelectorAll("[data-people]").forEach((field) => (field.hidden = source.isUsed()));
   }
 
   function onInput() {
@@ -128,7 +150,11 @@ function field(name, { value: _, ...settings }, value) {
   input.value = value;
   return element(
     "div",
-    { class: "field", "data-budget": BUDGET_FIELDS.includes(name) },
+    {
+      class: "field",
+      "data-budget": BUDGET_FIELDS.includes(name),
+      "data-people": PEOPLE_FIELDS.includes(name),
+    },
     element("label", { for: name }, translate(`field_${name}`)),
     input,
     hint,
@@ -143,6 +169,13 @@ function languageField(name, chosen) {
   });
   const legend = element("legend", {}, translate(`field_${name}`));
   return element("fieldset", { class: "choices" }, legend, choices);
+}
+
+/** Consent to a survey that the planner advises against. */
+function anywayField(checked) {
+  const box = element("input", { type: "checkbox", name: "anyway", value: "yes" });
+  box.checked = checked === "yes";
+  return element("label", { class: "choice", hidden: true }, box, translate("adviceAnyway"));
 }
 
 /**
@@ -171,16 +204,17 @@ function debounce(ask, tell) {
 /** What a screen reader announces: the error of the result, or why there is none, and warnings. */
 function headlines(advice) {
   if (advice.problem) return [problemMessage(advice.problem, { class: "warning" })];
+  const overspent = advice.budget_problem;
   const warnings = [
     advice.proven ? null : "adviceUnproven",
     advice.worthwhile ? null : "adviceNot",
-    advice.weak_epsilon ? "weakEpsilon" : null,
-    advice.weak_delta ? "weakDelta" : null,
+    isWeak(advice) ? "adviceWeak" : null,
   ];
   const shown = warnings.filter((name) => name !== null);
   const error = formatPercent(advice.half_width_95);
   return [
     sentence("adviceError", { error }, { class: "figure" }),
+    ...(overspent ? [problemMessage(overspent, { class: "warning" })] : []),
     ...shown.map((name) => sentence(name, {}, { class: "warning" })),
   ];
 }
@@ -197,6 +231,7 @@ function adviceDetails(advice) {
     sentence("adviceCondition", { condition }, { class: "quiet" }),
     ...(advice.proven ? [sentence("adviceProven", {}, { class: "quiet" })] : []),
     ...budgetLines(advice),
+    participantsRead(advice),
     sentence("adviceExample", {}, { class: "quiet" }),
     exampleResult(advice),
   ];

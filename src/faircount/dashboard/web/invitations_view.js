@@ -1,5 +1,6 @@
 // The invitations: as files, and one of them on the page with its QR code.
 
+import { confirmFirst } from "./dialog.js";
 import { element, svgElement } from "./dom.js";
 import { formatNumber, translate } from "./language.js";
 import { button, buttons, payloadOf, problemMessage, section, sentence } from "./parts.js";
@@ -17,24 +18,41 @@ export function invitationsSection(survey, isOver, actions) {
       button("invitationsPrint", () => actions.save("invitations.html")),
       isOver ? null : button("invitationsRemind", () => actions.save("reminders.csv")),
     ),
-    invitationChooser(actions),
+    invitationChooser(isOver, actions),
   );
 }
 
 /** One invitation, for a person who stands here with a phone or has lost the letter. */
-function invitationChooser(actions) {
+function invitationChooser(isOver, actions) {
   const shown = element("div", { role: "status" });
   const select = element("select", { id: "person", change: () => showInvitation(select.value) });
 
   async function showInvitation(position) {
     if (position === "") return shown.replaceChildren();
+    await display(() => actions.invitation(position), position);
+  }
+
+  /** Show the invitation that a call returns, or why there is none. */
+  async function display(ask, position, ...above) {
     let content;
     try {
-      content = invitationContent(await actions.invitation(position));
+      content = [...above, ...invitationContent(await ask()), reissueButton(position)];
     } catch (problem) {
       content = [problemMessage(payloadOf(problem), { class: "warning" })];
     }
-    shown.replaceChildren(...content);
+    shown.replaceChildren(...content.filter((part) => part !== null));
+  }
+
+  /** For somebody who has lost an invitation: a new one, and the old one admits nobody. */
+  function reissueButton(position) {
+    if (isOver) return null;
+    const texts = {
+      question: translate("reissueSure"),
+      yes: translate("reissueYes"),
+      no: translate("no"),
+    };
+    const replace = () => display(() => actions.reissue(position), position, sentence("reissued"));
+    return buttons(button("reissue", () => confirmFirst(texts, replace)));
   }
 
   /** Names are fetched only when somebody opens the details. */

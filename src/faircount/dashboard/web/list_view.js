@@ -31,23 +31,26 @@ function surveyList(surveys, actions) {
 }
 
 function card(survey, actions) {
-  const { name, question, status } = survey;
-  const { responses, invited } = status ?? {};
-  const answers = status ? translate("listAnswers", formatValues({ responses, invited })) : null;
+  const { name, question, status, last } = survey;
+  const { responses, invited } = status ?? last ?? {};
+  const isKnown = invited !== undefined;
+  const answers = isKnown ? translate("listAnswers", formatValues({ responses, invited })) : null;
   return element(
     "li",
     {},
     ownerText("button", name, { type: "button", class: "name", click: () => actions.open(name) }),
     ownerText("span", question, { class: "grows" }),
-    element("span", { class: "phase" }, translate(phaseText(survey))),
+    element("span", { class: "phase" }, phaseText(survey)),
     element("span", { class: "quiet" }, answers),
   );
 }
 
-function phaseText({ status, problem, invited }) {
-  if (status) return `phase_${status.phase}`;
-  if (problem) return "stateUnknown";
-  return invited ? "loading" : "stateNotInvited";
+function phaseText({ status, last, deleted, problem, invited }) {
+  if (status) return translate(`phase_${status.phase}`);
+  if (deleted) return translate("stateDeleted");
+  if (problem && last) return translate("stateLast", { phase: translate(`phase_${last.phase}`) });
+  if (problem) return translate("stateUnknown");
+  return translate(invited ? "loading" : "stateNotInvited");
 }
 
 function warnings({ name, too_few: few, problem }) {

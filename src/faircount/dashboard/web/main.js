@@ -81,12 +81,16 @@ function list() {
   return attempt(look);
 }
 
-function create() {
-  turn += 1;
+/** The form of a new survey; with `copy` it begins as that survey. */
+async function create({ copy = "" }) {
+  const mine = (turn += 1);
   let typed = {};
+  if (copy) await attempt(async () => (typed = await call("GET", `surveys/${copy}/form`)));
+  if (turn !== mine) return;
   const actions = {
     keep: (values) => (typed = values),
     advise: (values) => call("POST", "advice", values),
+    describePeople: (values) => call("POST", "people", values),
     create: async (values) => {
       const { name } = await call("POST", "surveys", values);
       go({ view: "survey", name });
@@ -103,29 +107,44 @@ function follow(name) {
   const path = `surveys/${name}`;
   let survey = null;
   let result = null;
+  let mail = null;
   let second = { aggregator: null, budget: null };
   let update = () => {};
   let timer = null;
+  let mailTimer = null;
 
   const actions = {
     request: (what, values = {}) =>
       attempt(async () => {
         await call("POST", `${path}/${what}`, values);
         await look();
+        await lookAtMail();
       }),
     save: (kind) =>
       attempt(async () => {
         saveFile(await call("GET", `${path}/files/${kind}`), `${name}-${kind}`);
       }),
+    mail: async (values) => {
+      const found = await call("POST", `${path}/mail`, values);
+      await lookAtMail();
+      return found;
+    },
+    repeat: () =>
+      attempt(async () => {
+        const { name: next } = await call("POST", `${path}/repeat`);
+        go({ view: "survey", name: next });
+      }),
+    copy: () => go({ view: "create", copy: name }),
+    reissue: (position) => call("POST", `${path}/people/${position}/reissue`),
     people: async () => (await call("GET", `${path}/people`)).people,
     invitation: (position) => call("GET", `${path}/people/${position}`),
     back: () => go({ view: "list" }),
   };
-  const isOver = () => FINAL_PHASES.includes(survey?.status?.phase);
+  const isOver = () => survey?.deleted || FINAL_PHASES.includes(survey?.status?.phase);
   const later = (action) =>
     setTimeout(() => turn === mine && attempt(action), MILLISECONDS_BETWEEN_LOOKS);
   const display = () => {
-    if (survey && turn === mine) update({ survey, result, ...second });
+    if (survey && turn === mine) update({ survey, result, mail, ...second });
   };
   render = () => {
     update = showSurvey(name, actions);
@@ -135,7 +154,11 @@ function follow(name) {
   async function look() {
     clearTimeout(timer);
     survey = await call("GET", path);
-    if (isOver()) result = await call("GET", `${path}/result`);
+    if (isOver()) {
+      const found = await call("GET", `${path}/result`);
+      const trend = found.ended ? {} : await call("GET", `${path}/trend`);
+      result = { ...found, trend };
+    }
     display();
     if (turn === mine && !isOver()) timer = later(look);
   }
@@ -145,14 +168,25 @@ function follow(name) {
    */
   async function lookAtAggregator() {
     const isLast = isOver();
-    if (survey?.invited) second = await call("GET", `${path}/aggregator`);
+    const isKnown = survey?.invited && !survey.deleted;
+    if (isKnown) second = await call("GET", `${path}/aggregator`);
     display();
     if (turn === mine && !isLast) later(lookAtAggregator);
+  }
+
+  /** Looked at again only while mails are sent. */
+  async function lookAtMail() {
+    if (!survey?.invited || isOver()) return;
+    mail = await call("GET", `${path}/mail`);
+    display();
+    clearTimeout(mailTimer);
+    if (mail.job?.state === "running" && turn === mine) mailTimer = later(lookAtMail);
   }
 
   render();
   return attempt(async () => {
     await look();
+    await lookAtMail();
     await lookAtAggregator();
   });
 }

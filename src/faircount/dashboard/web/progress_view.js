@@ -8,7 +8,7 @@ import { formatValues, problemMessage, row, section, sentence, table, updatable 
  * {box, update}: `update` takes the survey and the aggregator's status, null while it is unknown.
  */
 export function progressSection() {
-  const phases = updatable((survey) => [phaseList(survey), meter(survey.status)]);
+  const phases = updatable((survey) => [phaseList(survey), meter(survey)]);
   // Stays on the page while its text changes: screen readers announce it only then.
   const answers = updatable(answerCount);
   const rest = updatable((survey, aggregator) => {
@@ -22,24 +22,30 @@ export function progressSection() {
   });
   answers.box.setAttribute("role", "status");
   const update = (survey, aggregator) => {
-    const { status } = survey;
-    const { state, users, people } = status ?? {};
-    phases.update(survey);
-    answers.update(status && { state, users, people });
+    const { status, last, invited, problem } = survey;
+    const { phase, responses, invited: all } = status ?? {};
+    phases.update({ phases: survey.phases, status, last, invited });
+    answers.update(status && { phase, responses, invited: all }, last, problem);
     rest.update(survey, aggregator);
   };
   return { box: section("progressTitle", phases.box, answers.box, rest.box), update };
 }
 
-/** The phases in order; the current one is marked in words, not by colour alone. */
-function phaseList({ phases, status }) {
-  const current = status ? status.phase_index : 0;
+/**
+ * The phases in order; the current one is marked in words, not by colour alone. While the
+ * coordinator cannot be reached, it is the last known one, or none.
+ */
+function phaseList({ phases, status, last, invited }) {
+  const known = status ?? last;
+  const atFirst = invited ? null : 0;
+  const current = known ? known.phase_index : atFirst;
+  const label = translate(status || !invited ? "phaseNow" : "phaseLast");
   const entries = phases.map((phase, at) => {
-    const label = translate(phase === "draft" ? "phaseDraft" : `phase_${phase}`);
-    const mark = at === current ? element("span", { class: "mark" }, translate("phaseNow")) : null;
-    return element("li", phaseSettings(at, current, status), element("span", {}, label), mark);
+    const name = translate(phase === "draft" ? "phaseDraft" : `phase_${phase}`);
+    const mark = at === current ? element("span", { class: "mark" }, label) : null;
+    return element("li", phaseSettings(at, current, known), element("span", {}, name), mark);
   });
-  const isAborted = status?.phase === "aborted";
+  const isAborted = known?.phase === "aborted";
   return element(
     "div",
     {},
@@ -50,11 +56,11 @@ function phaseList({ phases, status }) {
 
 function phaseSettings(at, current, status) {
   if (at === current) return { "aria-current": "step", class: "now" };
-  const isDone = at < current || status?.phase === "published";
+  const isDone = (current !== null && at < current) || status?.phase === "published";
   return isDone ? { class: "done" } : {};
 }
 
-function meter(status) {
+function meter({ status }) {
   if (!status) return null;
   const most = status.invited || 1;
   const mark = element("span", { class: "minimum" });
@@ -65,8 +71,8 @@ function meter(status) {
 }
 
 /** The number of answers; before it, for those who cannot see the phases, the current one. */
-function answerCount(status) {
-  if (!status) return null;
+function answerCount(status, last, problem) {
+  if (!status) return lastKnown(last, problem);
   const { responses, invited } = status;
   return [
     element("p", { class: "unseen" }, translate(`phase_${status.phase}`)),
@@ -74,8 +80,21 @@ function answerCount(status) {
   ];
 }
 
-function missingAnswers({ minimum, users }) {
-  const missing = Math.max(0, minimum - users);
+/** What the coordinator said before it could not be reached any more. */
+function lastKnown(last, problem) {
+  if (!problem) return null;
+  if (!last) return sentence("lastNothing", {}, { class: "quiet" });
+  const { responses, invited } = last;
+  const values = {
+    phase: translate(`phase_${last.phase}`),
+    when: formatTime(last.at),
+    ...formatValues({ responses, invited }),
+  };
+  return sentence("lastKnown", values);
+}
+
+function missingAnswers({ minimum, responses }) {
+  const missing = Math.max(0, minimum - responses);
   const name = missing ? "answersMissing" : "answersEnough";
   return sentence(name, formatValues({ minimum, missing }), { class: "quiet" });
 }
@@ -122,10 +141,10 @@ function attempts({ tries, tries_again_at: next }) {
 function aggregatorText(aggregator) {
   if (aggregator === null) return "aggregatorAsked";
   if (aggregator.problem) return "aggregatorSilent";
-  const { state } = aggregator;
-  if (["published", "aborted"].includes(state)) return `aggregator_${state}`;
-  if (["draft", "enrolling"].includes(state)) return "aggregator_waiting";
-  const isCounting = ["counting", "unmasking", "aggregated"].includes(state);
+  const { phase } = aggregator;
+  if (["published", "aborted"].includes(phase)) return `aggregator_${phase}`;
+  if (["draft", "enrolling"].includes(phase)) return "aggregator_waiting";
+  const isCounting = ["counting", "unmasking", "aggregated"].includes(phase);
   return isCounting ? "aggregator_counting" : "aggregator_list";
 }
 

@@ -9,7 +9,7 @@ import { isEnglish } from "./endings.js";
 import { formatNumber, formatPercent, formatSmall, translate } from "./language.js";
 import { buttons, formatValues, row, section, sentence, table } from "./parts.js";
 
-const FILE_TYPES = ["csv", "json", "png", "svg"];
+const FILE_TYPES = ["png", "svg", "xlsx", "html", "csv", "json"];
 
 export function resultSection(result, actions) {
   if (result.ended !== undefined) return endedSection(result);
@@ -23,12 +23,37 @@ export function resultSection(result, actions) {
     sentence("resultText", {}, { class: "quiet" }),
     sentence("resultConsistent", {}, { class: "quiet" }),
     validity(result),
+    changes(result.trend),
     guarantee(result),
     element("h3", {}, translate("downloadTitle")),
     sentence("downloadText", {}, { class: "quiet" }),
     buttons(downloads),
   );
 }
+
+/** What has changed since the same people were asked before; null for the first time. */
+function changes({ before, changes: items }) {
+  if (before === undefined) return null;
+  const rows = items.map(({ item, estimate, low, high, clear }) =>
+    row(
+      ownerText("span", item),
+      formatChange(estimate),
+      translate("trendRange", { low: formatChange(low), high: formatChange(high) }),
+      translate(clear ? "trendClear" : "trendNoise"),
+    ),
+  );
+  const headings = ["resultItem", "trendChange", "resultRange", "trendMeaning"];
+  return element(
+    "div",
+    {},
+    element("h3", {}, translate("trendTitle", { before })),
+    table(translate("trendCaption"), headings, rows),
+  );
+}
+
+/** A difference of shares in percentage points, with its sign. */
+const formatChange = (difference) =>
+  formatNumber(100 * difference, { maximumFractionDigits: 1, signDisplay: "exceptZero" });
 
 /** Whether every response was proven to be one vote. */
 function validity({ validity: votes }) {

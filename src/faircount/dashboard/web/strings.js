@@ -40,12 +40,55 @@ const en = {
     "The list has {invited} people, but {minimum} must answer. Invite more people, or plan a " +
     "survey for fewer.",
   problem_person_twice: "The list names somebody twice. Write one line per person.",
+  problem_sheet_format: "{file} cannot be read. Save it as .xlsx or as CSV.",
+  problem_sheet_no_columns: "{file} has no columns. Choose a table as .csv or .xlsx.",
+  problem_sheet_csv: "{file} cannot be read as CSV. Is a quotation mark not closed?",
+  problem_sheet_encoding: "{file} is not text. Save the sheet as CSV UTF-8, or choose the .xlsx file.",
+  problem_sheet_unreadable: "{file} cannot be read as a spreadsheet. Save it again, or as CSV.",
+  problem_sheet_too_large: "{file} is too large. Choose a table with one row per person.",
+  problem_sheet_empty: "{file} is empty. Its first line must name the columns.",
+  problem_sheet_no_people: "{file} has names of columns, and no people below them.",
+  problem_sheet_no_header:
+    "The first line of {file} has an e-mail address. Put a line above it that names the columns.",
+  problem_sheet_no_title: "Column {column} of {file} has no name. Name it in the first line.",
+  problem_sheet_title_twice: "{file} has several columns named {title}. Rename all but one.",
+  problem_sheet_cells:
+    "Line {line} of {file} has more cells than the first line, which has {columns}. Put a cell " +
+    "that contains the delimiter into quotation marks.",
+  problem_sheet_no_column: "The table has no column {column}. Choose another one.",
+  problem_sheet_which_column:
+    "Choose the column that tells people apart. These are possible: {columns}.",
+  problem_sheet_address_missing:
+    "Some people have nothing in the column {title} (lines {lines}). Fill it in, or remove them.",
+  problem_sheet_address_broken:
+    "The column {title} has something that is no e-mail address (lines {lines}). Correct it.",
+  problem_sheet_person_twice:
+    "Somebody is in the table twice (lines {first} and {second}). Write one line per person.",
+  problem_no_xlsx:
+    "Spreadsheets need another package. Install it (pip install 'faircount[xlsx]'), or use CSV.",
+  problem_mail_security: "The security of the mail server is one of: {names}.",
+  problem_mail_account: "Give both a user and a password for the mail server, or neither.",
+  problem_mail_plain_password:
+    "The password would travel to {host} unencrypted. Choose starttls or tls.",
+  problem_mail_login: "{host} refuses the user or the password for sending mail.",
+  about_mail_away: "No mail can be sent through {host} right now:",
+  problem_mail_sender: "Mails need a sender such as name@example.org.",
+  problem_mail_over: "This survey is closed: nobody can answer any more.",
+  problem_mail_not_open: "This survey is not open yet, so the links would not work. Open it first.",
+  problem_no_addresses:
+    "Some people have no e-mail address. Create the survey with a table of people.",
+  problem_reminded_lately: "The last reminder is less than a day old.",
+  problem_mail_rate: "FAIRCOUNT_MAIL_RATE is a number of mails per minute above 0.",
+  about_mail_stopped: "Sending stopped after {sent} mails. Send again to continue. The reason:",
+  problem_mail_running: "Mails of this survey are being sent. Wait until they are, or stop it.",
+  problem_mail_no_server:
+    "No mail server is configured. Name it in FAIRCOUNT_SMTP_HOST, and start the dashboard again.",
+  problem_label_refused:
+    "A promise of this survey does not hold when it is computed again, so it gets no label. Ask " +
+    "both operators.",
   problem_no_question: "Write the question that people are asked.",
   problem_empty_item: "One of the answers is empty.",
   problem_same_items: "People could not tell the answers “{first}” and “{second}” apart.",
-  problem_budget_spent:
-    "The budget of this population does not allow another survey of epsilon {epsilon}: {spent} " +
-    "of {total} is spent.",
   problem_budget_too_small: "A budget of epsilon {total} is too small for this survey.",
   problem_budget_differs:
     "This population has a budget of epsilon {total} already, which is never changed.",
@@ -56,6 +99,10 @@ const en = {
   problem_not_worthwhile:
     "This survey would tell you nothing: the error is larger than the average share of an " +
     "answer. Invite more people, offer fewer answers, or allow a larger epsilon.",
+  problem_too_many_of_name: "There are too many surveys of this name.",
+  problem_budget_spent:
+    "The privacy budget of this group does not allow another survey of epsilon {epsilon}: " +
+    "{spent} of {total} is spent. Ask other people, or choose a smaller epsilon.",
   problem_unsigned_result:
     "The coordinator (S1) shows a result that the aggregator (S2) did not sign for this survey. " +
     "Do not use it, and ask both operators.",
@@ -133,6 +180,8 @@ const en = {
     "{minimum} are needed.",
   newSurvey: "New survey",
   stateUnknown: "Unknown right now",
+  stateLast: "Last known: {phase}",
+  stateDeleted: "Deleted from both servers",
   stateNotInvited: "Nobody is invited yet",
 
   // form
@@ -156,8 +205,22 @@ const en = {
   field_people: "Names or addresses (optional)",
   hint_people:
     "One per line, instead of the number. They stay on this computer; no server gets them.",
+  sheetLabel: "Table of people (optional)",
+  sheetHint:
+    "A spreadsheet as CSV or XLSX; its first line names the columns. It stays on this computer; no " +
+    "server gets it. All its columns come back beside the invitations.",
+  sheetFound: "{count} people in {file}.",
+  sheetFrom: "The same {count} people as in {survey}.",
+  sheetColumn: "Column that tells people apart, such as their e-mail address",
+  sheetChoose: "Choose a column",
+  sheetFirst: "They begin with: {first}",
+  sheetEncoding:
+    "The file is not UTF-8 and was read as Excel writes it. Check that names look right, or save " +
+    "it as CSV UTF-8.",
+  sheetRemove: "Remove the table",
+  sheetOthers: "Invite other people",
   field_hours: "Hours open for answers",
-  field_invitation_language: "Language of the printed invitations",
+  field_invitation_language: "Language of invitations, mails and results",
   field_epsilon: "Epsilon: how much the result may reveal about one answer",
   hint_epsilon:
     "Smaller values protect better but make the result less accurate. 1 is a common choice.",
@@ -194,12 +257,11 @@ const en = {
   adviceNot:
     "This survey would tell you nothing: the error is larger than the average share of an " +
     "answer. Invite more people, offer fewer answers, or allow a larger epsilon.",
-  weakEpsilon:
-    "With such a large epsilon there is next to no protection: readers of the result may learn " +
-    "somebody's answer almost for certain.",
-  weakDelta:
-    "Such a large delta is dangerous: it is the probability that the result reveals somebody's " +
-    "answer.",
+  adviceWeak:
+    "Participants will be warned that this is hardly any protection. Choose a smaller epsilon or " +
+    "delta: 1 and 0.000001 are common.",
+  participantsTitle: "What participants will read",
+  adviceAnyway: "Create it anyway; I know that the result will hardly tell anything.",
   adviceExample: "If all answers were equally frequent, the result could look like this:",
   adviceBar: "{share} %, from {low} to {high} %",
   budgetKnown:
@@ -215,8 +277,32 @@ const en = {
   tooFew:
     "At this pace only {expected} people will have answered by the closing time, but {minimum} " +
     "are needed. Send a reminder, or extend the survey.",
+  coordinatorAway:
+    "The coordinator cannot be reached right now, so what you see may be out of date. This page " +
+    "keeps trying.",
   coordinatorSilent:
     "The coordinator does not tell the status of this survey right now. This page keeps trying.",
+  surveyDeleted: "This survey was deleted from both servers. Its result is kept in this folder.",
+  labelTitle: "What you promise",
+  labelText:
+    "The privacy label says on one page what this survey promises and what it does not, for " +
+    "example for your intranet; the other files say the same to programs. All numbers are " +
+    "computed again when you download it.",
+  labelPage: "Privacy label (HTML)",
+  labelJson: "Label for programs (JSON)",
+  labelYaml: "Label for programs (YAML)",
+  moreTitle: "More",
+  moreRepeat:
+    "You can ask the same people the same question again, from the same privacy budget, or begin a " +
+    "new survey as a copy of this one.",
+  moreCopy: "You can begin a new survey as a copy of this one.",
+  repeat: "Ask the same people again",
+  copy: "Copy as a new survey",
+  delete: "Delete from both servers",
+  deleteSure:
+    "Delete this survey from both servers? Participants can then no longer check whether they were " +
+    "counted. What was spent of the privacy budget stays spent, and this folder keeps the result.",
+  deleteYes: "Yes, delete it",
   open: "Open the survey",
   close: "Close now",
   closeSure: "Close this phase now? Nobody will be able to answer in it any more.",
@@ -230,6 +316,7 @@ const en = {
   progressTitle: "Progress",
   phasesLabel: "Phases of the survey",
   phaseNow: "now",
+  phaseLast: "last known",
   phaseDraft: "Prepared",
   phase_draft: "Not open yet",
   phase_enrolling: "People sign up",
@@ -244,6 +331,10 @@ const en = {
   phase_aborted: "Ended without a result",
   answersLabel: "Answers so far",
   answers: "{responses} of {invited} people have answered",
+  lastKnown:
+    "When the coordinator was last reached, at {when}: {phase}; {responses} of {invited} people had " +
+    "answered.",
+  lastNothing: "Nothing is known yet: the coordinator was never reached from this folder.",
   answersMissing: "At least {minimum} are needed (the mark on the bar): {missing} to go.",
   answersEnough: "The minimum of {minimum} (the mark on the bar) is reached.",
   answersWithdrawn: "Withdrawn and not counted: {withdrawn}.",
@@ -312,6 +403,13 @@ const en = {
   resultConsistent:
     "Tall mark: the consistent share. These shares are never negative and add up to 100 %, but " +
     "small ones are estimated too large and large ones too small.",
+  trendTitle: "Changes since {before}",
+  trendCaption: "Among the same people, in percentage points",
+  trendChange: "Change",
+  trendRange: "{low} to {high}",
+  trendMeaning: "Meaning",
+  trendClear: "changed",
+  trendNoise: "may be noise",
   resultNone: "The survey ended without a result. The reason:",
   ending_owner: "The owner of the survey ended it.",
   ending_too_few_responses: "Too few people answered: {responses} did, and {minimum} are needed.",
@@ -385,7 +483,9 @@ const en = {
   condition_rows_are_people: "each row is another person",
   condition_other: "{text}",
   downloadTitle: "Downloads",
-  downloadText: "Every file states the guarantee, in English.",
+  downloadText:
+    "Every file names the survey and the guarantee. Pictures, XLSX and HTML are in the language " +
+    "of the survey; CSV and JSON are for programs, in English.",
 
   // budget
   budgetTitle: "Privacy budget",
@@ -424,6 +524,50 @@ const en = {
   invitationLink: "Scan it with a phone, or open this link:",
   invitationCode: "Or paste this code on the page:",
   invitationSecret: "It works once, and only for this person.",
+  reissue: "Replace a lost invitation",
+  reissueSure:
+    "Replace this invitation? The old one admits nobody from then on. If it was used already, it " +
+    "cannot be replaced.",
+  reissueYes: "Yes, replace it",
+  reissued: "This is the new invitation; the old one admits nobody any more.",
+
+  // mail
+  mailTitle: "Mail",
+  mailServer: "Mails go through {host}, at a slow pace. Nobody gets the same mail twice.",
+  mailNoServer:
+    "To send mails from here, name your mail server in FAIRCOUNT_SMTP_HOST and start the dashboard " +
+    "again. Until then you can look at the mails, and send them with another program.",
+  mailNoAddresses:
+    "These people have no e-mail addresses. Print the invitations, or create a survey with a table " +
+    "of people.",
+  mailNotYet: "Open the survey before you send mails: until then the links do not work.",
+  mailBefore: "Sent before: invitations: {invitation}, reminders: {reminder}.",
+  mailSender: "Sender",
+  mailPreview: "Look at the mails first",
+  mailInvite: "Send invitations",
+  mailInviteSure:
+    "Send invitations from {sender} through {host}? {count} people are invited; those who have " +
+    "theirs get no second one.",
+  mailInviteYes: "Yes, send invitations",
+  mailRemind: "Remind those who have not answered",
+  mailRemindSure:
+    "Send reminders from {sender} through {host}? {count} people have not answered yet.",
+  mailRemindYes: "Yes, remind them",
+  mailAgain: "Remind them again now",
+  mailWritten:
+    "{files} mails are in {folder}, and none was sent. Keep them secret: a link lets anybody answer.",
+  mailNobody: "Everybody has answered: there is no mail to write.",
+  mailFirst: "The first mail, to {to}",
+  mailRunning: "Sending: {sent} of {due}",
+  mailStop: "Stop sending",
+  mailDone: "Sent: {sent}",
+  mailEnded: "Sent before it stopped: {sent} of {due}. Send again to continue.",
+  mailRefused: "The mail server refused the address of: {people}",
+  mailPostponed: "Not sent for now; send again later: {people}",
+  mailUnsure:
+    "A program stopped while the mail server had these mails, so these people may have got " +
+    "theirs: {people}",
+  mailRetry: "Send to them again",
 };
 
 const de = {
@@ -464,13 +608,75 @@ const de = {
     "Die Liste hat {invited} Personen, aber {minimum} müssen antworten. Laden Sie mehr Personen " +
     "ein oder planen Sie eine Umfrage für weniger.",
   problem_person_twice: "Die Liste nennt jemanden zweimal. Schreiben Sie eine Zeile pro Person.",
+  problem_sheet_format: "{file} ist nicht lesbar. Speichern Sie die Tabelle als .xlsx oder CSV.",
+  problem_sheet_no_columns: "{file} hat keine Spalten. Wählen Sie eine Tabelle (.csv oder .xlsx).",
+  problem_sheet_csv:
+    "{file} ist nicht als CSV lesbar. Fehlt ein Anführungszeichen am Ende einer Zelle?",
+  problem_sheet_encoding:
+    "{file} ist kein Text. Speichern Sie die Tabelle als CSV UTF-8, oder wählen Sie die " +
+    ".xlsx-Datei.",
+  problem_sheet_unreadable:
+    "{file} ist nicht als Tabelle lesbar. Speichern Sie sie noch einmal, oder als CSV.",
+  problem_sheet_too_large: "{file} ist zu groß. Wählen Sie eine Tabelle mit einer Zeile pro Person.",
+  problem_sheet_empty: "{file} ist leer. Die erste Zeile muss die Spalten benennen.",
+  problem_sheet_no_people: "{file} benennt Spalten, hat aber keine Personen darunter.",
+  problem_sheet_no_header:
+    "In der ersten Zeile von {file} steht eine E-Mail-Adresse. Setzen Sie eine Zeile darüber, die " +
+    "die Spalten benennt.",
+  problem_sheet_no_title:
+    "Spalte {column} von {file} hat keinen Namen. Benennen Sie sie in der ersten Zeile.",
+  problem_sheet_title_twice:
+    "{file} hat mehrere Spalten mit dem Namen {title}. Benennen Sie alle bis auf eine um.",
+  problem_sheet_cells:
+    "Zeile {line} von {file} hat mehr Zellen als die erste, die {columns} hat. Setzen Sie eine " +
+    "Zelle, die das Trennzeichen enthält, in Anführungszeichen.",
+  problem_sheet_no_column: "Die Tabelle hat keine Spalte {column}. Wählen Sie eine andere.",
+  problem_sheet_which_column:
+    "Wählen Sie die Spalte, die Personen unterscheidet. Möglich sind: {columns}.",
+  problem_sheet_address_missing:
+    "Bei manchen Personen ist die Spalte {title} leer (Zeilen {lines}). Füllen Sie sie aus, oder " +
+    "entfernen Sie diese Personen.",
+  problem_sheet_address_broken:
+    "In der Spalte {title} steht etwas, das keine E-Mail-Adresse ist (Zeilen {lines}). " +
+    "Berichtigen Sie es.",
+  problem_sheet_person_twice:
+    "Jemand steht zweimal in der Tabelle (Zeilen {first} und {second}). Schreiben Sie eine Zeile " +
+    "pro Person.",
+  problem_no_xlsx:
+    "Für XLSX fehlt ein Paket. Installieren Sie es (pip install 'faircount[xlsx]'), oder " +
+    "verwenden Sie CSV.",
+  problem_mail_security: "Die Sicherheit des Mailservers ist eine von: {names}.",
+  problem_mail_account:
+    "Geben Sie für den Mailserver Benutzer und Passwort an, oder keines von beiden.",
+  problem_mail_plain_password:
+    "Das Passwort würde unverschlüsselt an {host} gesendet. Wählen Sie starttls oder tls.",
+  problem_mail_login: "{host} lehnt den Benutzer oder das Passwort zum Senden ab.",
+  about_mail_away: "Über {host} kann gerade keine Mail gesendet werden. Genauer (englisch):",
+  problem_mail_sender: "Mails brauchen einen Absender wie name@example.org.",
+  problem_mail_over: "Diese Umfrage ist geschlossen: Niemand kann mehr antworten.",
+  problem_mail_not_open:
+    "Diese Umfrage ist noch nicht geöffnet, die Links würden nicht gelten. Öffnen Sie sie zuerst.",
+  problem_no_addresses:
+    "Manche Personen haben keine E-Mail-Adresse. Legen Sie die Umfrage mit einer Tabelle der " +
+    "Personen an.",
+  problem_reminded_lately: "Die letzte Erinnerung ist weniger als einen Tag her.",
+  problem_mail_rate: "FAIRCOUNT_MAIL_RATE ist eine Zahl von Mails pro Minute über 0.",
+  about_mail_stopped:
+    "Nach {sent} Mails hielt das Senden an. Senden Sie noch einmal, um fortzufahren. Der Grund " +
+    "(englisch):",
+  problem_mail_running:
+    "Mails dieser Umfrage werden gerade gesendet. Warten Sie, bis das fertig ist, oder halten Sie " +
+    "es an.",
+  problem_mail_no_server:
+    "Es ist kein Mailserver eingestellt. Nennen Sie ihn in FAIRCOUNT_SMTP_HOST, und starten Sie " +
+    "das Dashboard neu.",
+  problem_label_refused:
+    "Ein Versprechen dieser Umfrage stimmt nicht, wenn es neu berechnet wird, daher bekommt sie " +
+    "keinen Steckbrief. Fragen Sie beide Betreiber.",
   problem_no_question: "Schreiben Sie die Frage, die gestellt wird.",
   problem_empty_item: "Eine der Antworten ist leer.",
   problem_same_items:
     "Niemand könnte die Antworten „{first}“ und „{second}“ auseinanderhalten.",
-  problem_budget_spent:
-    "Das Budget dieser Personengruppe erlaubt keine weitere Umfrage mit Epsilon {epsilon}: " +
-    "{spent} von {total} sind ausgegeben.",
   problem_budget_too_small: "Ein Budget mit Epsilon {total} reicht für diese Umfrage nicht.",
   problem_budget_differs:
     "Diese Personengruppe hat schon ein Budget mit Epsilon {total}; es wird nie geändert.",
@@ -482,6 +688,11 @@ const de = {
     "Diese Umfrage würde nichts aussagen: Der Fehler ist größer als der durchschnittliche Anteil " +
     "einer Antwort. Laden Sie mehr Personen ein, bieten Sie weniger Antworten an oder erlauben " +
     "Sie ein größeres Epsilon.",
+  problem_too_many_of_name: "Es gibt zu viele Umfragen mit diesem Namen.",
+  problem_budget_spent:
+    "Das Privatheitsbudget dieser Gruppe erlaubt keine weitere Umfrage mit Epsilon {epsilon}: " +
+    "{spent} von {total} ist ausgegeben. Fragen Sie andere Personen, oder wählen Sie ein " +
+    "kleineres Epsilon.",
   problem_unsigned_result:
     "Der Koordinator (S1) zeigt ein Ergebnis, das der Aggregator (S2) für diese Umfrage nicht " +
     "unterschrieben hat. Verwenden Sie es nicht und fragen Sie beide Betreiber.",
@@ -576,6 +787,8 @@ const de = {
     "{minimum} sind nötig.",
   newSurvey: "Neue Umfrage",
   stateUnknown: "Gerade nicht bekannt",
+  stateLast: "Zuletzt bekannt: {phase}",
+  stateDeleted: "Auf beiden Servern gelöscht",
   stateNotInvited: "Noch niemand eingeladen",
 
   groupQuestion: "Ihre Frage",
@@ -599,8 +812,22 @@ const de = {
   hint_people:
     "Eine Person pro Zeile, statt der Zahl. Sie bleiben auf diesem Rechner; kein Server bekommt " +
     "sie.",
+  sheetLabel: "Tabelle der Personen (freiwillig)",
+  sheetHint:
+    "Eine Tabelle als CSV oder XLSX; ihre erste Zeile benennt die Spalten. Sie bleibt auf diesem " +
+    "Rechner, kein Server bekommt sie. Alle Spalten stehen später neben den Einladungen.",
+  sheetFound: "{count} Personen in {file}.",
+  sheetFrom: "Dieselben {count} Personen wie in {survey}.",
+  sheetColumn: "Spalte, die Personen unterscheidet, etwa ihre E-Mail-Adresse",
+  sheetChoose: "Spalte auswählen",
+  sheetFirst: "Die ersten: {first}",
+  sheetEncoding:
+    "Die Datei ist nicht UTF-8 und wurde so gelesen, wie Excel sie schreibt. Prüfen Sie, ob die " +
+    "Namen stimmen, oder speichern Sie sie als CSV UTF-8.",
+  sheetRemove: "Tabelle entfernen",
+  sheetOthers: "Andere Personen einladen",
   field_hours: "Stunden, in denen geantwortet werden kann",
-  field_invitation_language: "Sprache der gedruckten Einladungen",
+  field_invitation_language: "Sprache der Einladungen, Mails und Ergebnisse",
   field_epsilon: "Epsilon: wie viel das Ergebnis über eine Antwort verraten darf",
   hint_epsilon: "Kleinere Werte schützen besser, machen das Ergebnis aber ungenauer. 1 ist üblich.",
   field_delta: "Delta: Wahrscheinlichkeit, dass mehr verraten wird",
@@ -639,12 +866,11 @@ const de = {
     "Diese Umfrage würde nichts aussagen: Der Fehler ist größer als der durchschnittliche Anteil " +
     "einer Antwort. Laden Sie mehr Personen ein, bieten Sie weniger Antworten an oder erlauben " +
     "Sie ein größeres Epsilon.",
-  weakEpsilon:
-    "Ein so großes Epsilon schützt fast gar nicht: Wer das Ergebnis liest, kann eine Antwort " +
-    "vielleicht fast sicher erschließen.",
-  weakDelta:
-    "Ein so großes Delta ist gefährlich: Mit dieser Wahrscheinlichkeit kann das Ergebnis eine " +
-    "Antwort verraten.",
+  adviceWeak:
+    "Die Teilnehmenden werden gewarnt, dass das kaum noch Schutz ist. Wählen Sie ein kleineres " +
+    "Epsilon oder Delta: 1 und 0,000001 sind üblich.",
+  participantsTitle: "Was die Teilnehmenden lesen werden",
+  adviceAnyway: "Trotzdem anlegen; ich weiß, dass das Ergebnis kaum etwas aussagen wird.",
   adviceExample: "Wären alle Antworten gleich häufig, könnte das Ergebnis so aussehen:",
   adviceBar: "{share} %, von {low} bis {high} %",
   budgetKnown:
@@ -660,8 +886,34 @@ const de = {
   tooFew:
     "Wenn es so weitergeht, haben bis zum Ende nur {expected} Personen geantwortet, aber " +
     "{minimum} sind nötig. Erinnern Sie die anderen oder verlängern Sie die Umfrage.",
+  coordinatorAway:
+    "Der Koordinator ist gerade nicht erreichbar, daher kann der Stand hier veraltet sein. Diese " +
+    "Seite versucht es weiter.",
   coordinatorSilent:
     "Der Koordinator nennt den Stand dieser Umfrage gerade nicht. Diese Seite versucht es weiter.",
+  surveyDeleted:
+    "Diese Umfrage wurde auf beiden Servern gelöscht. Ihr Ergebnis bleibt in diesem Ordner.",
+  labelTitle: "Was Sie versprechen",
+  labelText:
+    "Der Datenschutz-Steckbrief sagt auf einer Seite, was diese Umfrage verspricht und was nicht, " +
+    "etwa für Ihr Intranet; die anderen Dateien sagen dasselbe für Programme. Alle Zahlen werden " +
+    "beim Herunterladen neu berechnet.",
+  labelPage: "Datenschutz-Steckbrief (HTML)",
+  labelJson: "Steckbrief für Programme (JSON)",
+  labelYaml: "Steckbrief für Programme (YAML)",
+  moreTitle: "Weiteres",
+  moreRepeat:
+    "Sie können dieselben Personen dasselbe noch einmal fragen, aus demselben Privatheitsbudget, " +
+    "oder eine neue Umfrage als Kopie von dieser beginnen.",
+  moreCopy: "Sie können eine neue Umfrage als Kopie von dieser beginnen.",
+  repeat: "Dieselben Personen noch einmal fragen",
+  copy: "Als neue Umfrage kopieren",
+  delete: "Auf beiden Servern löschen",
+  deleteSure:
+    "Diese Umfrage auf beiden Servern löschen? Die Teilnehmenden können dann nicht mehr prüfen, ob " +
+    "sie gezählt wurden. Was vom Privatheitsbudget ausgegeben ist, bleibt ausgegeben, und dieser " +
+    "Ordner behält das Ergebnis.",
+  deleteYes: "Ja, löschen",
   open: "Umfrage öffnen",
   close: "Jetzt schließen",
   closeSure: "Diese Phase jetzt schließen? Danach kann niemand mehr darin antworten.",
@@ -674,6 +926,7 @@ const de = {
   progressTitle: "Fortschritt",
   phasesLabel: "Phasen der Umfrage",
   phaseNow: "jetzt",
+  phaseLast: "zuletzt bekannt",
   phaseDraft: "Vorbereitet",
   phase_draft: "Noch nicht geöffnet",
   phase_enrolling: "Teilnehmende melden sich an",
@@ -688,6 +941,10 @@ const de = {
   phase_aborted: "Ohne Ergebnis beendet",
   answersLabel: "Antworten bisher",
   answers: "{responses} von {invited} Personen haben geantwortet",
+  lastKnown:
+    "Als der Koordinator zuletzt erreichbar war, am {when}: {phase}; {responses} von {invited} " +
+    "Personen hatten geantwortet.",
+  lastNothing: "Noch ist nichts bekannt: Der Koordinator war aus diesem Ordner nie erreichbar.",
   answersMissing:
     "Mindestens {minimum} sind nötig (die Marke auf dem Balken): Es fehlen noch {missing}.",
   answersEnough: "Die Mindestzahl von {minimum} (die Marke auf dem Balken) ist erreicht.",
@@ -757,6 +1014,13 @@ const de = {
   resultConsistent:
     "Hohe Marke: der stimmige Anteil. Diese Anteile sind nie negativ und ergeben zusammen 100 %, " +
     "aber kleine werden zu groß und große zu klein geschätzt.",
+  trendTitle: "Änderungen seit {before}",
+  trendCaption: "Unter denselben Personen, in Prozentpunkten",
+  trendChange: "Änderung",
+  trendRange: "{low} bis {high}",
+  trendMeaning: "Bedeutung",
+  trendClear: "geändert",
+  trendNoise: "kann Rauschen sein",
   resultNone: "Die Umfrage endete ohne Ergebnis. Der Grund:",
   ending_owner: "Wer die Umfrage macht, hat sie beendet.",
   ending_too_few_responses:
@@ -840,7 +1104,9 @@ const de = {
   condition_rows_are_people: "jede Zeile ist eine andere Person",
   condition_other: "{text}",
   downloadTitle: "Downloads",
-  downloadText: "In jeder Datei steht die Garantie, auf Englisch.",
+  downloadText:
+    "Jede Datei nennt die Umfrage und die Garantie. Bilder, XLSX und HTML sind in der Sprache der " +
+    "Umfrage; CSV und JSON sind für Programme, auf Englisch.",
 
   budgetTitle: "Privatheitsbudget",
   budgetShared: "Gruppe: {population}. Alle Umfragen unter diesen Personen teilen sich ein Budget.",
@@ -878,6 +1144,52 @@ const de = {
   invitationLink: "Scannen Sie ihn mit einem Telefon oder öffnen Sie diesen Link:",
   invitationCode: "Oder fügen Sie diesen Code auf der Seite ein:",
   invitationSecret: "Sie gilt einmal, und nur für diese Person.",
+  reissue: "Verlorene Einladung ersetzen",
+  reissueSure:
+    "Diese Einladung ersetzen? Die alte gilt dann nicht mehr. Wenn sie schon benutzt wurde, kann " +
+    "sie nicht ersetzt werden.",
+  reissueYes: "Ja, ersetzen",
+  reissued: "Das ist die neue Einladung; die alte gilt nicht mehr.",
+
+  mailTitle: "E-Mail",
+  mailServer:
+    "Mails gehen über {host}, in ruhigem Takt. Niemand bekommt dieselbe Mail zweimal.",
+  mailNoServer:
+    "Um von hier Mails zu senden, nennen Sie Ihren Mailserver in FAIRCOUNT_SMTP_HOST und starten " +
+    "Sie das Dashboard neu. Bis dahin können Sie die Mails ansehen und mit einem anderen Programm " +
+    "senden.",
+  mailNoAddresses:
+    "Diese Personen haben keine E-Mail-Adressen. Drucken Sie die Einladungen, oder legen Sie eine " +
+    "Umfrage mit einer Tabelle der Personen an.",
+  mailNotYet: "Öffnen Sie die Umfrage, bevor Sie Mails senden: Vorher gelten die Links nicht.",
+  mailBefore: "Bisher gesendet: Einladungen: {invitation}, Erinnerungen: {reminder}.",
+  mailSender: "Absender",
+  mailPreview: "Mails erst ansehen",
+  mailInvite: "Einladungen senden",
+  mailInviteSure:
+    "Einladungen von {sender} über {host} senden? {count} Personen sind eingeladen; wer schon eine " +
+    "Einladung hat, bekommt keine zweite.",
+  mailInviteYes: "Ja, Einladungen senden",
+  mailRemind: "Erinnern, wer noch nicht geantwortet hat",
+  mailRemindSure:
+    "Erinnerungen von {sender} über {host} senden? {count} Personen haben noch nicht geantwortet.",
+  mailRemindYes: "Ja, erinnern",
+  mailAgain: "Jetzt noch einmal erinnern",
+  mailWritten:
+    "{files} Mails liegen in {folder}, und keine wurde gesendet. Halten Sie sie geheim: Mit einem " +
+    "Link kann jeder antworten.",
+  mailNobody: "Alle haben geantwortet: Es gibt keine Mail zu schreiben.",
+  mailFirst: "Die erste Mail, an {to}",
+  mailRunning: "Wird gesendet: {sent} von {due}",
+  mailStop: "Senden anhalten",
+  mailDone: "Gesendet: {sent}",
+  mailEnded: "Gesendet, bevor es anhielt: {sent} von {due}. Senden Sie noch einmal, um fortzufahren.",
+  mailRefused: "Der Mailserver hat die Adresse abgelehnt von: {people}",
+  mailPostponed: "Vorerst nicht gesendet; senden Sie später noch einmal: {people}",
+  mailUnsure:
+    "Ein Programm wurde unterbrochen, während der Mailserver diese Mails hatte. Diese Personen " +
+    "haben ihre vielleicht bekommen: {people}",
+  mailRetry: "Noch einmal an sie senden",
 };
 
 export const LANGUAGES = { en, de };

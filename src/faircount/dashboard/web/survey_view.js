@@ -3,11 +3,15 @@
 
 import { budgetSection } from "./budget_view.js";
 import { confirmFirst } from "./dialog.js";
-import { ownerText, show } from "./dom.js";
+import { element, ownerText, show } from "./dom.js";
 import { invitationsSection } from "./invitations_view.js";
 import { formatNumber, formatSmall, translate } from "./language.js";
-import { button, buttons, formatValues, problemMessage, sentence, updatable } from "./parts.js";
+import { mailSection } from "./mail_view.js";
+import {
+  button, buttons, formatValues, problemMessage, section, sentence, updatable,
+} from "./parts.js";
 import { progressSection } from "./progress_view.js";
+import { participantsRead } from "./promise_view.js";
 import { resultSection } from "./result_view.js";
 
 const SECONDS_PER_DAY = 86400;
@@ -21,7 +25,12 @@ export function showSurvey(name, actions) {
   const control = updatable((status) => (status ? controls(status, actions) : null));
   const budget = updatable((spent, group) => (spent ? budgetSection(spent, group) : null));
   const invitations = updatable((survey, isOver) => invitationsSection(survey, isOver, actions));
-  const parts = [about, alerts, result, progress, control, budget, invitations];
+  const mail = mailSection(actions.mail);
+  const label = updatable((promise) => labelSection(promise, actions));
+  const more = updatable((facts) => moreSection(facts, actions));
+  const parts = [
+    about, alerts, result, progress, control, budget, invitations, mail, label, more,
+  ];
   alerts.box.setAttribute("role", "alert");
   about.box.append(sentence("loading", {}, { role: "status" }));
   show(
@@ -29,16 +38,20 @@ export function showSurvey(name, actions) {
     ownerText("h1", name),
     ...parts.map(({ box }) => box),
   );
-  return ({ survey, result: found, aggregator, budget: spent }) => {
-    const { status, too_few: few, problem, ...facts } = survey;
-    const { state, waits_for, attempt } = status ?? {};
+  return ({ survey, result: found, mail: mails, aggregator, budget: spent }) => {
+    const { status, last, too_few: few, problem, ...facts } = survey;
+    const { phase, waits_for, attempt } = status ?? {};
     about.update(facts);
     alerts.update(few, problem);
     progress.update(survey, aggregator);
-    control.update(status && { state, waits_for, attempt });
+    control.update(status && { phase, waits_for, attempt });
     result.update(found);
     budget.update(spent, survey.population);
-    invitations.update({ invited: survey.invited, n_max: survey.n_max }, found !== null);
+    const isOver = found !== null;
+    invitations.update({ invited: survey.invited, n_max: survey.n_max }, isOver);
+    mail.update(isOver ? null : mails, status);
+    label.update({ epsilon: survey.epsilon, delta: survey.delta });
+    more.update({ isOver, deleted: survey.deleted, population: survey.population });
   };
 }
 
@@ -60,19 +73,55 @@ function introduction(survey) {
     survey.one_operator ? sentence("surveyOneOperator", {}, { class: "warning" }) : null,
     sentence("surveyPlanned", numbers, { class: "quiet" }),
     sentence(survey.proven ? "adviceProven" : "adviceUnproven", {}, { class: "quiet" }),
+    survey.deleted ? sentence("surveyDeleted", {}, { class: "warning" }) : null,
   ];
 }
 
 function warnings(few, problem) {
   return [
     few ? sentence("tooFew", formatValues(few), { class: "warning" }) : null,
-    problem ? sentence("coordinatorSilent", {}, { class: "warning" }) : null,
+    problem ? sentence(silenceText(problem), {}, { class: "warning" }) : null,
     problem ? problemMessage(problem, { class: "quiet" }) : null,
   ];
 }
 
+const silenceText = ({ code }) => (code === "unreachable" ? "coordinatorAway" : "coordinatorSilent");
+
+/** The document that says what the survey promises, to publish or to keep. */
+function labelSection(promise, actions) {
+  return section(
+    "labelTitle",
+    participantsRead(promise),
+    sentence("labelText", {}, { class: "quiet" }),
+    buttons(
+      button("labelPage", () => actions.save("label.html")),
+      button("labelJson", () => actions.save("label.json")),
+      button("labelYaml", () => actions.save("label.yaml")),
+    ),
+  );
+}
+
+/** What comes after a survey, or beside it. */
+function moreSection({ isOver, deleted, population }, actions) {
+  const texts = {
+    question: translate("deleteSure"),
+    yes: translate("deleteYes"),
+    no: translate("no"),
+  };
+  const remove = () => confirmFirst(texts, () => actions.request("delete"));
+  return section(
+    "moreTitle",
+    sentence(population ? "moreRepeat" : "moreCopy", {}, { class: "quiet" }),
+    buttons(
+      population ? button("repeat", actions.repeat) : null,
+      button("copy", actions.copy),
+      isOver && !deleted ? button("delete", remove) : null,
+    ),
+  );
+}
+
 /** What the owner can request now; a dialog comes before anything that cannot be undone. */
-function controls({ state, waits_for: whom, attempt }, actions) {
+function controls({ phase, waits_for: whom, attempt }, actions) {
   if (whom === "nobody") return null;
   const confirmed = (name, request, values) => {
     const texts = {
@@ -86,8 +135,8 @@ function controls({ state, waits_for: whom, attempt }, actions) {
   const extend = () => actions.request("extend", { seconds: SECONDS_PER_DAY });
   const made = {
     owner: [button("open", () => actions.request("open"), { class: "main" })],
-    // State and attempt say which phase the owner saw: a later one is not closed by accident.
-    people: [confirmed("close", "close", { state, attempt }), button("extend", extend)],
+    // Phase and attempt say which phase the owner saw: a later one is not closed by accident.
+    people: [confirmed("close", "close", { phase, attempt }), button("extend", extend)],
   }[whom];
   return buttons(made, confirmed("abort", "abort", { reason: "" }));
 }

@@ -34,8 +34,11 @@ export const languages = () =>
 export const hasText = (name) => Object.hasOwn(known[current], name);
 
 /** The sentence of this name in the selected language, with its {values} filled in. */
-export function translate(name, values = {}) {
-  const filled = known[current][name].replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
+export const translate = (name, values = {}) => translateFrom(known, name, values);
+
+/** The same from the sentences of another page, which has the same languages. */
+export function translateFrom(sentences, name, values = {}) {
+  const filled = sentences[current][name].replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
   return filled.replaceAll(" %", "\u00a0%"); // a number and its percent sign stay on one line
 }
 
@@ -56,6 +59,13 @@ export function formatSmall(value) {
   const [digits, power] = Math.max(value, SMALLEST_STATED).toExponential(12).split("e");
   return `${formatNumber(Math.ceil(Number(digits) * 10 - 1e-9) / 10)}e${power}`;
 }
+
+/** x in "1 in x" for a small probability, rounded so that the probability is not understated. */
+export const formatOdds = (probability) =>
+  formatNumber(Math.floor(1 / probability), {
+    maximumSignificantDigits: 3,
+    roundingMode: "floor",
+  });
 
 /** Date and time, from ISO 8601. */
 export const formatTime = (text, dateStyle = "long") =>

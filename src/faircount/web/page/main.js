@@ -70,8 +70,12 @@ function begin() {
   return attempt(async () => {
     await checkBrowser();
     if (turn !== mine) return;
-    if (location.hash.length > 1) await openInvitation(decodeURIComponent(location.hash.slice(1)));
-    else await showEntry();
+    if (location.hash.length > 1) {
+      return openInvitation(decodeURIComponent(location.hash.slice(1)));
+    }
+    // After a reload the participant sees the survey again that this tab has shown.
+    const id = history.state?.record;
+    return id && (await load(id)) ? follow(id) : showEntry();
   });
 }
 
@@ -106,14 +110,19 @@ async function showEntry() {
 
 function earlierSurveys(records, surveys) {
   if (!records.length) return [];
-  const buttons = records.map((record, at) => {
+  const entries = records.map(({ id, stage }, at) => {
     const label = translate("earlierButton", { question: surveys[at].question });
-    const click = () => attempt(() => follow(record.id));
-    return ownerText("button", label, { type: "button", click });
+    const click = () => attempt(() => follow(id));
+    return element(
+      "li",
+      {},
+      ownerText("button", label, { type: "button", click }),
+      element("p", { class: "quiet" }, translate(`${stage}Title`)),
+    );
   });
   return [
     element("h2", {}, translate("earlierTitle")),
-    element("div", { class: "buttons" }, buttons),
+    element("ul", { class: "earlier" }, entries),
   ];
 }
 
@@ -168,7 +177,8 @@ function askQuestion(params, invitation) {
       // Not stored means not sent: a reload would draw the noise a second time.
       throw new Refusal("storage", problem.message);
     }
-    history.replaceState(null, "", location.pathname); // the token is not needed any more
+    // The token is not needed any more; the record's id is no secret and survives a reload.
+    history.replaceState({ record: record.id }, "", location.pathname);
     await follow(record.id);
   }
 }
@@ -199,6 +209,7 @@ async function follow(id) {
     forget: () =>
       attempt(async () => {
         await remove(id);
+        history.replaceState(null, "", location.pathname);
         turn += 1;
         await showEntry();
       }),

@@ -115,8 +115,9 @@ const en = {
   uncoveredDevice: "Anybody who can see your screen can see your answer.",
 
   // confirm
-  confirmTitle: "This is what will leave your device",
+  confirmTitle: "Send this answer?",
   confirmAnswer: "Your answer, which stays on this device:",
+  confirmBytes: "Show what leaves this device",
   confirmShare: "For {s1}: random-looking numbers ({bytes} bytes)",
   confirmEncryptedShare:
     "For {s2}: an encrypted message, which {s1} passes on but cannot read ({bytes} bytes)",
@@ -412,8 +413,9 @@ const de = {
     "Teilnehmende können das nicht: Was nicht genau eine Stimme ist, wird abgewiesen.",
   uncoveredDevice: "Wer Ihren Bildschirm sieht, sieht auch Ihre Antwort.",
 
-  confirmTitle: "Das wird Ihr Gerät verlassen",
+  confirmTitle: "Diese Antwort senden?",
   confirmAnswer: "Ihre Antwort, die auf diesem Gerät bleibt:",
+  confirmBytes: "Zeigen, was dieses Gerät verlässt",
   confirmShare: "Für {s1}: zufällig aussehende Zahlen ({bytes} Bytes)",
   confirmEncryptedShare:
     "Für {s2}: eine verschlüsselte Nachricht, die {s1} weiterleitet, aber nicht lesen kann " +

@@ -3,14 +3,11 @@
 
 import { hex } from "../client/bytes.js";
 import { hasOneOperator } from "../client/operators.js";
-import { attackerCertainty } from "./certainty.js";
+import { attackerCertainty, isWeak, NEGLIGIBLE_DELTA } from "./certainty.js";
 import { element, ownerText, show } from "./dom.js";
-import { formatNumber, formatSmall, translate } from "./language.js";
+import { formatNumber, formatOdds, formatSmall, translate } from "./language.js";
 import { operatorNames } from "./operators.js";
 import { foreignHost } from "./origin.js";
-
-const WEAK_CERTAINTY = 95; // percent: above this the page warns that the promise is weak
-const NEGLIGIBLE_DELTA = 1e-12;
 
 /** The survey with its items. `chosen` is a position or null; `onContinue(position)`. */
 export function showQuestion(params, chosen, onChoose, onContinue) {
@@ -81,7 +78,6 @@ function submit(event, problem, onContinue) {
 function promise(params) {
   const { epsilon, delta } = params.real;
   const { floor } = params.settings;
-  const certainty = attackerCertainty(epsilon);
   const numbers = {
     epsilon: formatNumber(epsilon, { maximumSignificantDigits: 4 }),
     delta: formatSmall(delta),
@@ -92,10 +88,10 @@ function promise(params) {
     "section",
     {},
     element("h2", {}, translate("promiseTitle")),
-    paragraph("promise", { sure: formatNumber(certainty) }),
-    certainty > WEAK_CERTAINTY ? paragraph("promiseWeak", {}, { class: "warning" }) : null,
+    paragraph("promise", { sure: formatNumber(attackerCertainty(epsilon)) }),
+    isWeak(params.real) ? paragraph("promiseWeak", {}, { class: "warning" }) : null,
     ownerText("p", adversaries(params)),
-    delta > NEGLIGIBLE_DELTA ? paragraph("promiseDelta", { delta: oneIn(delta) }) : null,
+    delta > NEGLIGIBLE_DELTA ? paragraph("promiseDelta", { delta: formatOdds(delta) }) : null,
     floor ? paragraph("promiseFloor", { floor: formatNumber(floor) }) : null,
     paragraph("promiseTwice", {}, { class: "quiet" }),
     paragraph("promiseNumbers", numbers, { class: "quiet" }),
@@ -113,10 +109,6 @@ function adversaries(params) {
 
 /** Who adds the noise: "users" or "servers". */
 const noiseSource = (params) => params.derived.proof?.noise ?? "users";
-
-/** x in "1 in x" for a small probability, rounded so that the probability is not understated. */
-const oneIn = (delta) =>
-  formatNumber(Math.floor(1 / delta), { maximumSignificantDigits: 3, roundingMode: "floor" });
 
 /** Who runs the servers, with fingerprints to compare, and what these show. */
 function operators(params) {
@@ -170,7 +162,7 @@ function section(title, names, values, more = null) {
   );
 }
 
-/** The answer next to the bytes that would leave the device. */
+/** The answer and what happens to it, in words; the bytes that would leave the device on request. */
 export function showConfirmation(params, answer, report, onSend, onBack) {
   const sendOnce = () => {
     send.disabled = true;
@@ -184,12 +176,17 @@ export function showConfirmation(params, answer, report, onSend, onBack) {
     element("h1", {}, translate("confirmTitle")),
     element("p", {}, translate("confirmAnswer")),
     ownerText("p", params.items[answer], { class: "answer" }),
-    bytesBox("confirmShare", names, report.share),
-    bytesBox("confirmEncryptedShare", names, report.encryptedShare),
     element("p", {}, translate(params.proven ? "confirmProven" : "confirmText")),
     element("p", {}, translate("confirmOnce")),
     ownerText("p", translate("confirmOwner", { owner: params.owner || translate("noName") })),
     element("div", { class: "buttons" }, send, back),
+    element(
+      "details",
+      {},
+      element("summary", {}, translate("confirmBytes")),
+      bytesBox("confirmShare", names, report.share),
+      bytesBox("confirmEncryptedShare", names, report.encryptedShare),
+    ),
   );
 }
 

@@ -1,0 +1,438 @@
+"""What a survey's result says in words, in the languages of the pages.
+
+Files to keep, figures and the command line speak the language of the survey; tables for programs
+(CSV, JSON) and Python's own output stay in English. A result that belongs to no survey is described
+in English too.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from faircount.accounting.conditions import AssumptionCode, Condition
+from faircount.accounting.guarantee import (
+    AdversaryCode,
+    Guarantee,
+    Relation,
+    format_delta,
+    format_factor,
+    format_rounded_up,
+)
+from faircount.estimation.intervals import Intervals
+from faircount.estimation.presentation import (
+    OUTSIDE_MARK,
+    OUTSIDE_NOTE,
+    REPETITION,
+    SIMULATION,
+    Frequencies,
+    describe_sum,
+    estimates_sum,
+)
+from faircount.estimation.record import ENGLISH, SurveyRecord
+from faircount.estimation.validity import FAILURE_BITS
+
+
+class ResultWords:
+    """English, which is also what every other language derives from."""
+
+    language = ENGLISH
+    result = "Result"
+    about = "About"
+    answer = "Answer"
+    estimate = "Estimate"
+    consistent = "Consistent"
+    columns = ("item", "estimate", "low", "high", "consistent")
+    privacy = "Privacy"
+    reports = "Reports"
+    survey = "Survey"
+    intervals = "Intervals"
+    sum = "Sum"
+    guarantee = "Guarantee"
+    in_words = "In words"
+    running_again = "Running again"
+    simulation = SIMULATION
+    outside_note = OUTSIDE_NOTE
+    repetition = REPETITION
+
+    def number(self, value: int) -> str:
+        """A number of people."""
+        return f"{value:,}"
+
+    def percent(self, share: float, digits: int = 1) -> str:
+        """A share as a percentage; the z turns a rounded -0.0% into 0.0%."""
+        return f"{share:z.{digits}%}"
+
+    def tick(self, share: float) -> str:
+        """A share beside an axis."""
+        return f"{100 * share:.3g}%"
+
+    def range(self, low: float, high: float, digits: int = 1) -> str:
+        """An interval of shares."""
+        return f"{self.percent(low, digits)} to {self.percent(high, digits)}"
+
+    def interval_heading(self, level: float) -> str:
+        """The title of the column of intervals."""
+        return f"{level:.0%} interval"
+
+    def interval_text(self, level: float, bounds: Intervals) -> str:
+        """What the intervals cover."""
+        return f"{level:.0%} each; {bounds.method}"
+
+    def axis(self, result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
+        """What the bars and lines of a figure are."""
+        kind = "consistent share" if consistent else "share"
+        subject = f"{result.included:,} users"
+        if covers == "population":
+            subject = f"the population, from {result.included:,} users"
+        return f"{kind} of {subject}, with {level:.0%} intervals"
+
+    def trend_axis(self, level: float) -> str:
+        """What the lines of a trend are."""
+        return f"share, with {level:.0%} intervals"
+
+    def sum_note(self, result: Frequencies) -> str | None:
+        """Why the estimates do not sum to 100%; None where they do."""
+        return describe_sum(result)
+
+    def short_sum_note(self, result: Frequencies) -> str | None:
+        """The same without what is about numbers that a figure does not show."""
+        note = self.sum_note(result)
+        return None if note is None else note.partition("; ")[0]
+
+    def counted_heading(self, result: Frequencies) -> str:
+        """What a result is about, in a line."""
+        return f"{result.name}, {result.included:,} people counted, {len(result.items)} items"
+
+    def claim(self, guarantee: Guarantee) -> str:
+        """The guarantee in the terms of experts."""
+        return str(guarantee)
+
+    def sentence(self, guarantee: Guarantee) -> str:
+        """The guarantee in one plain sentence."""
+        return guarantee.sentence
+
+    def statement(self, result: Frequencies) -> str:
+        """What is known or assumed about the reports."""
+        if result.validity is not None:
+            return str(result.validity)
+        return self.assumption_text(result)
+
+    def assumption_text(self, result: Frequencies) -> str:
+        """What is assumed about the clients."""
+        return f"Assumption: {result.assumption}."
+
+    def record_lines(self, record: SurveyRecord) -> tuple[tuple[str, str], ...]:
+        """The survey behind a result, as labels and texts."""
+        return record.lines
+
+    def people(self, record: SurveyRecord) -> str:
+        """How many were invited, responded and were counted."""
+        return record.people
+
+    def dates(self, record: SurveyRecord) -> str:
+        """When the survey was open; empty if nobody recorded it."""
+        return record.dates
+
+    def open_dates(self, record: SurveyRecord) -> str:
+        """The same as a part of a longer line."""
+        return f"open {record.dates}" if record.dates else ""
+
+    def survey_id(self, record: SurveyRecord) -> str:
+        """The id of a survey as a part of a longer line."""
+        return f"survey {record.survey}"
+
+
+_GERMAN_MONTHS = [
+    "Januar",
+    "Februar",
+    "März",
+    "April",
+    "Mai",
+    "Juni",
+    "Juli",
+    "August",
+    "September",
+    "Oktober",
+    "November",
+    "Dezember",
+]
+
+_GERMAN_ADVERSARIES: Mapping[AdversaryCode, str] = {
+    AdversaryCode.READER: "alle, die das veröffentlichte Ergebnis lesen",
+    AdversaryCode.PARTICIPANTS: "Teilnehmende, die das Ergebnis lesen",
+    AdversaryCode.S1: "den Koordinator (S1), der das Ergebnis liest",
+    AdversaryCode.S2: "den Aggregator (S2), der das Ergebnis liest",
+    AdversaryCode.S1_AND_PARTICIPANTS: "den Koordinator (S1), der das Ergebnis liest, zusammen mit "
+    "beliebig vielen Teilnehmenden",
+    AdversaryCode.S2_AND_PARTICIPANTS: "den Aggregator (S2), der das Ergebnis liest, zusammen mit "
+    "beliebig vielen Teilnehmenden",
+    AdversaryCode.GROUP_INSIDERS: "Eingeweihte jeder Gruppe, die das Ergebnis lesen",
+    AdversaryCode.COLLECTOR: "alle, die den eigenen Bericht einer Person sehen",
+}
+
+_GERMAN_RELATIONS: Mapping[Relation, str] = {
+    Relation.REPLACE_ONE: "bei einer anderen Antwort einer Person",
+    Relation.ZERO_OUT: "bei einer fehlenden Antwort einer Person",
+}
+
+_GERMAN_CONDITIONS: Mapping[AssumptionCode, str] = {
+    AssumptionCode.FLOOR: "jede Antwort wird von mindestens {floor} anderen Personen gewählt (von "
+    "denen {insiders} zusammenarbeiten und {dropouts} ausfallen dürfen)",
+    AssumptionCode.NOBODY_LEFT_OUT: "der Koordinator (S1) lässt niemanden wegen der gemeldeten "
+    "Antworten aus",
+    AssumptionCode.NO_HELPER_LOOKS: "keine helfende Person sieht nach, was sie bekommt",
+    AssumptionCode.S1_NOISE: "der Koordinator (S1) fügt sein Rauschen hinzu und hält es geheim",
+    AssumptionCode.S2_NOISE: "der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
+    AssumptionCode.EITHER_NOISE: "der Koordinator (S1) oder der Aggregator (S2) fügt sein Rauschen "
+    "hinzu und hält es geheim",
+    AssumptionCode.PUBLIC_GROUPS: "es ist öffentlich, in welcher Gruppe eine Person ist",
+    AssumptionCode.PUBLIC_GROUPS_BY: "es ist öffentlich, in welcher Gruppe eine Person ist (Spalte "
+    "{column})",
+    AssumptionCode.PUBLIC_ITEMS: "die Liste der Antworten ist öffentlich",
+    AssumptionCode.PUBLIC_MISSING: "es ist öffentlich, wer keine Antwort hat",
+    AssumptionCode.PUBLIC_OUTSIDE: "es ist öffentlich, wer eine Antwort außerhalb der Liste hat",
+    AssumptionCode.ROWS_ARE_PEOPLE: "jede Zeile ist eine andere Person",
+    AssumptionCode.OTHER: "{text}",
+}
+
+
+class GermanWords(ResultWords):
+    """German, with its decimal comma."""
+
+    language = "de"
+    result = "Ergebnis"
+    about = "Angaben"
+    answer = "Antwort"
+    estimate = "Schätzung"
+    consistent = "Stimmig"
+    columns = ("Antwort", "Schätzung", "von", "bis", "stimmig")
+    privacy = "Privatheit"
+    reports = "Berichte"
+    survey = "Umfrage"
+    intervals = "Intervalle"
+    sum = "Summe"
+    guarantee = "Garantie"
+    in_words = "In Worten"
+    running_again = "Noch einmal fragen"
+    simulation = (
+        "SIMULATION, keine Veröffentlichung: Zufall mit festem Anfangswert kann jeder wiederholen, "
+        "und er schützt niemanden."
+    )
+    outside_note = (
+        f"{OUTSIDE_MARK} das Rauschen hat diese Schätzung unter 0\u00a0% oder über 100\u00a0% "
+        "verschoben, wo das Intervall endet: Lesen Sie das Intervall"
+    )
+    repetition = (
+        "jede weitere Umfrage unter denselben Personen kostet wieder Privatheit: Die Verluste "
+        "summieren sich"
+    )
+
+    def number(self, value: int) -> str:
+        """A number of people."""
+        return f"{value:,}".replace(",", ".")
+
+    def percent(self, share: float, digits: int = 1) -> str:
+        """A share as a percentage."""
+        return _in_german(f"{100 * share:z.{digits}f}") + "\u00a0%"
+
+    def tick(self, share: float) -> str:
+        """A share beside an axis."""
+        return _in_german(f"{100 * share:.3g}") + "\u00a0%"
+
+    def range(self, low: float, high: float, digits: int = 1) -> str:
+        """An interval of shares."""
+        return f"{self.percent(low, digits)} bis {self.percent(high, digits)}"
+
+    def interval_heading(self, level: float) -> str:
+        """The title of the column of intervals."""
+        return f"{100 * level:.0f}-%-Intervall"
+
+    def interval_text(self, level: float, bounds: Intervals) -> str:
+        """What the intervals cover."""
+        kind = "angenähert" if bounds.is_approximate else "exakt"
+        covered = "nur das Rauschen zum Schutz der Privatheit"
+        if bounds.covers == "population":
+            covered = "das Rauschen und die Auswahl derer, die geantwortet haben"
+        scope = "gemeinsam" if bounds.simultaneous else "für jede Antwort"
+        return f"{self.percent(level, 0)} {scope}; {kind}; berücksichtigt ist {covered}"
+
+    def axis(self, result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
+        """What the bars and lines of a figure are."""
+        kind = "stimmiger Anteil" if consistent else "Anteil"
+        subject = f"unter {self.number(result.included)} Personen"
+        if covers == "population":
+            subject = f"an der Gesamtheit, aus {self.number(result.included)} Personen"
+        return f"{kind} {subject}, mit {100 * level:.0f}-%-Intervallen"
+
+    def trend_axis(self, level: float) -> str:
+        """What the lines of a trend are."""
+        return f"Anteil, mit {100 * level:.0f}-%-Intervallen"
+
+    def sum_note(self, result: Frequencies) -> str | None:
+        """Why the estimates do not sum to 100%; None where they do."""
+        total = estimates_sum(result)
+        if total is None:
+            return None
+        return (
+            f"Die Schätzungen ergeben zusammen {self.percent(total)}, weil jede ihr eigenes "
+            "Rauschen hat; jede ist im Mittel richtig. Die stimmigen sind die nächsten, die 100"
+            "\u00a0% ergeben, aber sie sind verzerrt."
+        )
+
+    def counted_heading(self, result: Frequencies) -> str:
+        """What a result is about, in a line."""
+        counted = self.number(result.included)
+        return f"{result.name}, {counted} Personen gezählt, {len(result.items)} Antworten"
+
+    def claim(self, guarantee: Guarantee) -> str:
+        """The guarantee in the terms of experts."""
+        epsilon, delta = _numbers(guarantee, 3)
+        condition = "für beliebige Antworten"
+        if guarantee.condition is not None:
+            condition = f"unter der Bedingung: {_condition(guarantee.condition)}"
+        return (
+            f"{_void(guarantee)}({epsilon}; {delta})-Differential-Privacy "
+            f"{_GERMAN_RELATIONS[guarantee.relation]}, geschützt gegen {_adversary(guarantee)}, "
+            f"{condition}"
+        )
+
+    def sentence(self, guarantee: Guarantee) -> str:
+        """The guarantee in one plain sentence."""
+        epsilon, delta = _numbers(guarantee, 2)
+        exception = ""
+        if guarantee.delta:
+            exception = f", außer mit einer Wahrscheinlichkeit von {delta} (Delta)"
+        condition = "was auch immer geantwortet wurde"
+        if guarantee.condition is not None:
+            condition = f"unter der Bedingung: {_condition(guarantee.condition)}"
+        factor = _in_german(format_factor(guarantee.epsilon))
+        return (
+            f"{_void(guarantee)}geschützt gegen {_adversary(guarantee)}: Das Verhältnis der "
+            f"Wahrscheinlichkeiten zweier Antworten einer Person ändert sich höchstens um den "
+            f"Faktor {factor} (Epsilon {epsilon}){exception}, {condition}."
+        )
+
+    def statement(self, result: Frequencies) -> str:
+        """What is known or assumed about the reports."""
+        validity = result.validity
+        if validity is None:
+            return self.assumption_text(result)
+        counted = self.number(validity.counted)
+        reports = f"{counted} Berichte gezählt, {self.number(validity.refused)} abgewiesen."
+        if not validity.proven:
+            return (
+                f"{reports} Es ist nicht bewiesen, dass jeder eine Stimme ist: Ein manipuliertes "
+                "Programm kann jede Zahl beliebig verändern."
+            )
+        coins = ", und Münzen, die die Person nicht wählen konnte" if validity.coins else ""
+        return (
+            f"{reports} Jeder gezählte Bericht gab genau einer Antwort genau eine Stimme{coins}. "
+            "Wer unehrlich teilnimmt, kann eine Zahl höchstens um eins und einen Anteil höchstens "
+            f"um 1/{counted} verändern, bevor die Anteile stimmig gemacht werden. Das schlägt in "
+            f"dieser Umfrage mit einer Wahrscheinlichkeit unter 2^-{FAILURE_BITS} fehl, wenn beide "
+            "Server das Protokoll befolgt haben und kein Programm die geheimen Werte beider "
+            "kannte, bevor die Liste der Berichte feststand. Ein unehrlicher Server kann das "
+            "Ergebnis verändern und Personen auslassen; erfundene Personen zählen als Personen. "
+            "Noch keine unabhängige Sicherheitsprüfung."
+        )
+
+    def assumption_text(self, result: Frequencies) -> str:
+        """What is assumed about the clients."""
+        return (
+            "Annahme: Die Programme der Teilnehmenden befolgen das Protokoll. Es ist nicht "
+            "bewiesen, dass jeder Bericht eine Stimme ist; ein manipulierter kann für viele zählen."
+        )
+
+    def record_lines(self, record: SurveyRecord) -> tuple[tuple[str, str], ...]:
+        """The survey behind a result, as labels and texts."""
+        lines = (
+            ("Umfrage", f"{record.name} ({record.survey})"),
+            ("Frage", record.question),
+            ("Von", record.owner),
+            ("Offen", self.dates(record)),
+            ("Personen", self.people(record)),
+        )
+        return tuple((label, text) for label, text in lines if text)
+
+    def people(self, record: SurveyRecord) -> str:
+        """How many were invited, responded and were counted."""
+        rate = ""
+        if record.invited:
+            rate = f" ({self.percent(record.responded / record.invited, 0)})"
+        return (
+            f"{self.number(record.invited)} eingeladen, {self.number(record.responded)} haben "
+            f"geantwortet{rate}, {self.number(record.counted)} gezählt"
+        )
+
+    def dates(self, record: SurveyRecord) -> str:
+        """When the survey was open; empty if nobody recorded it."""
+        parts = []
+        if record.opened:
+            parts.append(f"vom {_german_time(record.opened)}")
+        if record.ended:
+            parts.append(f"bis {_german_time(record.ended)}")
+        return " ".join(parts)
+
+    def open_dates(self, record: SurveyRecord) -> str:
+        """The same as a part of a longer line."""
+        dates = self.dates(record)
+        return f"offen {dates}" if dates else ""
+
+    def survey_id(self, record: SurveyRecord) -> str:
+        """The id of a survey as a part of a longer line."""
+        return f"Umfrage {record.survey}"
+
+
+def _in_german(number: str) -> str:
+    return number.replace(".", ",")
+
+
+def _numbers(guarantee: Guarantee, delta_digits: int) -> tuple[str, str]:
+    epsilon = format_rounded_up(guarantee.epsilon, 4)
+    delta = format_delta(guarantee.delta, delta_digits).replace("below", "unter")
+    return _in_german(epsilon), _in_german(delta)
+
+
+def _adversary(guarantee: Guarantee) -> str:
+    adversary = guarantee.adversary
+    if not adversary.insiders:
+        return _GERMAN_ADVERSARIES[adversary.code]
+    colluding = f"{adversary.insiders} Teilnehmende, die zusammenarbeiten und das Ergebnis lesen"
+    if adversary.insiders == 1:
+        colluding = "eine teilnehmende Person, die das Ergebnis liest"
+    if adversary.code is AdversaryCode.PARTICIPANTS:
+        return colluding
+    return f"{_GERMAN_ADVERSARIES[adversary.code]}, zusammen mit: {colluding}"
+
+
+def _condition(condition: Condition) -> str:
+    sentences = (
+        _GERMAN_CONDITIONS[assumption.code].format(**assumption.values)
+        for assumption in condition.assumptions
+    )
+    return "; ".join(sentences)
+
+
+def _void(guarantee: Guarantee) -> str:
+    if guarantee.void is None:
+        return ""
+    return (
+        "gilt nicht, weil der Zufall einen festen Anfangswert hatte, so dass ihn jeder wiederholen "
+        "kann; sonst wäre es: "
+    )
+
+
+def _german_time(time: str) -> str:
+    when = datetime.fromisoformat(time)
+    month = _GERMAN_MONTHS[when.month - 1]
+    return f"{when.day}. {month} {when:%Y, %H:%M} {when.tzname() or ''}".strip()
+
+
+_LANGUAGES: Mapping[str, ResultWords] = {ENGLISH: ResultWords(), "de": GermanWords()}
+LANGUAGES = tuple(_LANGUAGES)
+
+
+def words_of(result: object) -> ResultWords:
+    """The words of a result, in the language of its survey."""
+    record = getattr(result, "record", None)
+    language = ENGLISH if record is None else record.language
+    return _LANGUAGES.get(language, _LANGUAGES[ENGLISH])
