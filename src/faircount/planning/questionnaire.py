@@ -27,6 +27,9 @@ from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
 
 _ONE = 1 << 128
 
+# Divisions of epsilon that the search computes exactly.
+_MOST_TRIED = 8
+
 # Epsilons between which the least one is searched.
 _LEAST_EPSILON = 0.05
 _LARGEST_EPSILON = 20.0
@@ -112,7 +115,11 @@ def _best_exact(
     """Return the candidate with the smallest errors by the exact laws."""
     epsilon, users, targets = terms
     best: tuple[float, tuple[QuestionGroup, ...]] | None = None
-    for groups in dict.fromkeys(candidates):
+    waiting = list(dict.fromkeys(candidates))
+    tried: set[tuple[QuestionGroup, ...]] = set()
+    while waiting and len(tried) < _MOST_TRIED:
+        groups = waiting.pop(0)
+        tried.add(groups)
         try:
             mechanism = JointNoise(questionnaire=questionnaire, groups=groups, epsilon=epsilon)
             cost = _cost(mechanism, users, targets)
@@ -120,11 +127,35 @@ def _best_exact(
             continue
         if best is None or cost < best[0]:
             best = (cost, groups)
+            # Its shares may be better still; the loop ends where they are not.
+            waiting += [
+                better for better in _adjust(mechanism, users, targets) if better not in tried
+            ]
     if best is None:
         raise RefusedError(
             f"epsilon {epsilon:g} is too small for these questions: ask less, or allow more"
         )
     return best[1]
+
+
+def _adjust(
+    mechanism: JointNoise, users: int, targets: Sequence[float | None]
+) -> list[tuple[QuestionGroup, ...]]:
+    """Return the groups with shares that follow how far each is from its targets."""
+    if len(mechanism.groups) == 1 or not any(targets):
+        return []
+    shares = []
+    for group in mechanism.groups:
+        ratios = [
+            half_width(mechanism, number, users) / target
+            for number in group.questions
+            if (target := targets[number]) is not None
+        ]
+        # A group without a target keeps its share; at a large epsilon there may be no error at all.
+        change = max(ratios) if ratios else 1.0
+        shares.append(float(group.epsilon) * max(change, 0.1))
+    numbers = [group.questions for group in mechanism.groups]
+    return [split_epsilon(mechanism.epsilon, numbers, shares)]
 
 
 def _cost(mechanism: JointNoise, users: int, targets: Sequence[float | None]) -> float:

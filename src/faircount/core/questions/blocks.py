@@ -58,6 +58,7 @@ class Constraint:
 
     def check_modulus(self, modulus: int) -> None:
         """Refuse a field in which a false report could satisfy the constraint."""
+        # check: constraint-modulus - weights that wrap around let a false report pass
         if modulus < self.least_modulus:
             raise ParameterError(
                 f"a constraint needs a modulus of at least {self.least_modulus}, not {modulus}: "

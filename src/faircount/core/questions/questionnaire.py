@@ -141,12 +141,13 @@ class Questionnaire:
         named: list[int] = []
         for group in groups:
             named += group.questions
-        # A question in no group would be opened without noise, and one in two groups would pay for
-        # noise twice while the cells get one of them.
+        # check: question-groups - a question in no group is opened without noise
+        # One in two groups would pay for noise twice, while its cells get one of them.
         if sorted(named) != list(range(len(self))):
             raise ParameterError("every question must be in exactly one group")
         if any(not group.questions or group.epsilon <= 0 for group in groups):
             raise ParameterError("every group needs questions and an epsilon above 0")
+        # check: group-epsilon - the shares of the groups spend more than what is promised
         if sum(group.epsilon for group in groups) > epsilon:
             raise ParameterError("the shares of the groups add up to more than epsilon")
 

@@ -12,8 +12,8 @@ others, and a known radius would make many outcomes impossible. A draw at any ra
 the draws and the loops of one at the largest radius of the table: the number of random bytes, of
 loop passes and of table entries that are looked at depends on the block and on that largest radius
 alone. What is not constant is what Python does not offer: an operation on integers of several
-hundred bits takes some nanoseconds more when they are larger, and the processor's caches remember
-which row of a table was used.
+hundred bits takes some nanoseconds more when they are larger (with limited balls these add up to a
+few percent of the time), and the processor's caches remember which row of a table was used.
 """
 
 from abc import ABC, abstractmethod
@@ -286,13 +286,15 @@ class LimitedBall(Ball):
         """Draw how many cells are positive and negative, then one value after the other."""
         budget = self.limit * radius
         # The table is as long as that of the largest radius, and the part within the budget counts.
-        longest = count_bounded(self.cells, radius, self.limit * largest)
-        counts = [row[: budget + 1] for row in longest]
-        weights = list(accumulate(self._sign_weights(counts)))
+        # All of its entries have as many digits as the largest number of ways.
+        pad = 1 << ((largest + 1) ** self.cells).bit_length()
+        padded = count_bounded(self.cells, radius, self.limit * largest, pad)
+        whole = [[row[budget] - pad] for row in padded]
+        weights = list(accumulate(self._sign_weights(whole)))
         drawn = source.below(weights[-1], self.sizes(largest)[largest])
         up, down = self._sign_pairs()[sum(weight <= drawn for weight in weights)]
         order = source.shuffle(self.cells)
-        values = self._draw_parts((up, down), radius, largest, longest, source)
+        values = self._draw_parts((up, down), (radius, largest, pad), padded, source)
         point = [0] * self.cells
         for cell, value in zip(order, values, strict=True):
             point[cell] = value
@@ -301,17 +303,16 @@ class LimitedBall(Ball):
     def _draw_parts(
         self,
         signs: tuple[int, int],
-        radius: int,
-        largest: int,
-        counts: list[list[int]],
+        reach: tuple[int, int, int],
+        padded: list[list[int]],
         source: UniformIntegers,
     ) -> list[int]:
         """Draw the positive values, then the negative ones, then as many zeros as are missing."""
         up, down = signs
+        radius = reach[0]
         plan = [(1, up - 1 - place) for place in range(up)]
         plan += [(-1, down - 1 - place) for place in range(down)]
         plan += [(0, 0)] * (self.cells - up - down)
-        most = (largest + 1) ** self.cells
         values = []
         left = self.limit * radius
         sign_before = 1
@@ -319,7 +320,7 @@ class LimitedBall(Ball):
             if sign != sign_before:
                 left = self.limit * radius
                 sign_before = sign
-            value = _draw_bounded(counts[others], left, (radius, largest, most), source)
+            value = _draw_bounded(padded[others], left, reach, source)
             left -= value * abs(sign)
             values.append(sign * value)
         return values
@@ -330,30 +331,33 @@ def _draw_bounded(
 ) -> int:
     """Draw a value in [1, radius] whose probability is proportional to what it leaves to others.
 
-    others: in how many ways the other values can have a sum of at most 0, 1, 2, ...
-    reach: the radius, the largest radius, and a bound of all numbers of ways
+    others: in how many ways the other values can have a sum of at most 0, 1, 2, ..., padded
+    reach: the radius, the largest radius, and the padding, which exceeds all numbers of ways
     """
-    radius, largest, most = reach
+    radius, largest, pad = reach
     ways = []
     total = 0
     # Always as many passes as at the largest radius; values beyond the radius have no ways.
     for value in range(1, largest + 1):
-        is_possible = value <= radius and value <= left
-        total += others[left - value] * is_possible if left >= value else 0
+        is_possible = (value <= radius) & (value <= left)
+        total += (others[max(left - value, 0)] - pad) * is_possible
         ways.append(total)
-    drawn = source.below(max(total, 1), most)
+    drawn = source.below(max(total, 1), pad)
     return 1 + sum(way <= drawn for way in ways) if total else 0
 
 
-def count_bounded(parts: int, top: int, most: int) -> list[list[int]]:
-    """Return how many vectors in [1, top]^i have a sum of at most b, for i <= parts, b <= most."""
-    counts = [[1] * (most + 1)]
+def count_bounded(parts: int, top: int, most: int, pad: int = 0) -> list[list[int]]:
+    """Return how many vectors in [1, top]^i have a sum of at most b, for i <= parts, b <= most.
+
+    pad: is added to every number, so that all have the same length
+    """
+    counts = [[1 + pad] * (most + 1)]
     for _ in range(parts):
         before = counts[-1]
-        row = [0]
+        row = [pad]
         for b in range(1, most + 1):
             # A window of `top` entries moves along: one enters, and one leaves.
-            leaving = before[b - 1 - top] if b > top else 0
+            leaving = before[b - 1 - top] if b > top else pad
             row.append(row[-1] + before[b - 1] - leaving)
         counts.append(row)
     return counts

@@ -73,8 +73,8 @@ class GroupNoise:
         """Draw one radius for all balls of the group, and a point in each of them."""
         source = UniformIntegers(entropy)
         table = self.table
-        # One radius for all of them: a radius per question would cost epsilon per question.
         radius = table.draw(entropy)
+        # check: one-radius - a radius for each question loses epsilon for each of them
         return [ball.draw(radius, table.largest, source) for ball in self.balls]
 
 
@@ -198,6 +198,7 @@ class JointNoise(Mechanism):
         pairs = zip(self.questionnaire.questions, self.questionnaire.cell_slices, strict=True)
         for number, (question, where) in enumerate(pairs, 1):
             has_total = question.blocks[0].kind is BlockKind.ONE
+            # check: sheet-total - spoiled counts are published
             # The noise of such a question adds up to 0, so nearly every spoiled sum shows.
             if has_total and int(sums[where].sum()) != users:
                 raise CorruptSumError(

@@ -114,6 +114,7 @@ def radius_table(balls: tuple[Ball, ...], scaled: int) -> RadiusTable:
     """Return the law of the radius of these balls at epsilon = scaled / 2^128."""
     check_scaled(scaled)
     dimension = sum(ball.dimension for ball in balls)
+    # check: radius-precision - powers that vanish too early rule large noise out
     bits = 512 + 3 * dimension
     factor = exp_enclosure(scaled, bits)
     sizes = _Sizes(balls)
