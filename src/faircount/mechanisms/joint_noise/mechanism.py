@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,14 +15,16 @@ from faircount.accounting.guarantee import COLLECTOR, Adversary, Relation
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError
-from faircount.core.questions import BlockKind, QuestionGroup, Questionnaire
+from faircount.core.questions import BlockKind, Question, QuestionGroup, Questionnaire
+from faircount.core.questions.kinds import SeveralItems, SumQuestion
 from faircount.core.questions.questionnaire import EPSILON_BITS
 from faircount.core.validation import check_integer, check_positive
 from faircount.mechanisms.base import Collected, Mechanism, set_fields
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.joint_noise.balls import Ball, CubeBall, UniformIntegers, ball_of
 from faircount.mechanisms.joint_noise.laws import cell_law, sum_law
 from faircount.mechanisms.joint_noise.radius import RadiusTable, radius_table
+from faircount.mechanisms.worst_pair import Marginal, WorstPair
 
 # A number that is alone in its group may have balls of an L-th part of its range at an L-th part of
 # epsilon. With many parts that is discrete Laplace noise of the scale range / epsilon. There are at
@@ -225,6 +227,28 @@ class JointNoise(Mechanism):
                 spreads += [self.law(number, place).variance] * block.cells
         return np.array(spreads) / users**2
 
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
+        """Return two sheets of one user that differ in every answer.
+
+        The law of the first cell is known exactly. Whether the cells together tell more than they
+        should is what the audit learns from its runs.
+        """
+        small = replace(self, users=1, draws=1)
+        sheets = []
+        for side in range(2):
+            answers = [_extremes(question)[side] for question in self.questionnaire.questions]
+            sheets.append(np.array([self.questionnaire.open(self.questionnaire.encode(answers))]))
+        first, second = sheets
+        channel = Channel(1.0, noise=small.law(0))
+        marginal = Marginal.for_added_noise(channel, int(first[0, 0]), int(second[0, 0]))
+        return WorstPair(small, first, second, (marginal,), small)
+
+    def adversary_view(
+        self, responses: Any, answers: NDArray[Any], copies: int, adversary: Adversary
+    ) -> Ints:
+        """Return the published cells; what a server knows besides is its own, independent noise."""
+        return self.total(responses)[None]
+
     @property
     def distance(self) -> float:
         """Distance of one noise from the ideal one, all groups together."""
@@ -254,6 +278,15 @@ class JointNoise(Mechanism):
     def losses(self, adversary: Adversary) -> Losses | None:
         """Return a randomized response per group, which bounds any pure loss of its epsilon."""
         return None if adversary == COLLECTOR else Losses(self._responses, self.distance)
+
+
+def _extremes(question: Question) -> tuple[object, object]:
+    """Return two answers that are as far apart as answers can be."""
+    if isinstance(question, SeveralItems):
+        return (), tuple(range(question.limit))
+    if isinstance(question, SumQuestion):
+        return 0, question.largest
+    return 0, 1
 
 
 def split_epsilon(
