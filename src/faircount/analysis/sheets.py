@@ -150,16 +150,19 @@ def _is_skipped(question: Question, cell: object) -> bool:
         if not question.skip:
             raise _BlankError("no answer")
         return True
-    return question.skip and cell == SKIP_LABEL
+    return question.skip and text_of(cell) == SKIP_LABEL
 
 
 def _choice_reader(question: OneOf | ScaleMean) -> Reader:
     positions = _positions(question.items)
-    if isinstance(question, YesNo) and question.items == ("no", "yes"):
-        positions = {**_TRUTH, "False": 0, "True": 1, **positions}
+    # Where the answers are no and yes, cells may be truth values in any spelling.
+    is_truth = isinstance(question, YesNo) and question.items == ("no", "yes")
 
     def read(cells: Cells) -> Answer:
-        return None if _is_skipped(question, cells[0]) else _find(positions, cells[0])
+        cell = cells[0]
+        if _is_skipped(question, cell):
+            return None
+        return _find(_TRUTH, text_of(cell).casefold()) if is_truth else _find(positions, cell)
 
     return read
 
@@ -186,7 +189,7 @@ def _items_reader(question: SeveralItems, separator: str) -> Reader:
         elif is_missing(cell):
             # A blank cell chooses nothing, which is an answer to "any of these".
             return None if question.skip else ()
-        elif question.skip and cell == SKIP_LABEL:
+        elif question.skip and text_of(cell) == SKIP_LABEL:
             return None
         else:
             chosen = [part for part in str(cell).split(separator) if part.strip()]

@@ -29,6 +29,7 @@ def count(question: dict[str, Any], *columns: list[object]) -> list[int]:
         (YES, [["yes", "no", "yes"]], [2]),
         (YES, [[True, False, True]], [2]),
         (YES, [[1, 0, 1.0]], [2]),
+        (YES, [["TRUE", "No", "Yes"]], [2]),
         ({**YES, "skip": True}, [["yes", "no", None]], [1, 1, 1]),
         ({"kind": "scale", "text": "q", "items": ["1", "2", "3"]}, [[1, 3.0, "3"]], [1, 0, 2]),
         (
@@ -127,7 +128,7 @@ def test_a_budget_is_charged_before_noise_is_drawn(tmp_path: Path) -> None:
     charged = {"ledger": path, "population": "staff"}
     fc.questionnaire(make_table(100), [SITE, YES], epsilon=1.0, **charged)
     assert fc.LedgerFile(path).ledger("staff").spent[0] == 1.0
-    with pytest.raises(RefusedError, match="does not admit this run"):
+    with pytest.raises(RefusedError, match="does not cover this run"):
         fc.questionnaire(make_table(100), [SITE, YES], epsilon=1.0, **charged)
 
 

@@ -102,7 +102,7 @@ def test_a_ledger_is_charged_and_settled(files: tuple[str, str], tmp_path: Path)
     assert "Budget of staff: epsilon 1 and delta below 1e-30 spent" in done.output
     again = call(*charged, "--ledger", ledger, "--population", "staff")
     assert again.exit_code == 2
-    assert "does not admit this run" in again.output
+    assert "does not cover this run" in again.output
 
 
 def test_the_plan_has_a_line_per_question(files: tuple[str, str]) -> None:

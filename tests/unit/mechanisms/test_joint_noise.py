@@ -455,18 +455,42 @@ def test_drawn_noise_has_the_laws_of_its_cells(draws: int) -> None:
     assert same > 0.1 > other
 
 
+def test_a_whole_draw_takes_as_many_bytes_whatever_the_noise_is() -> None:
+    class Counted(SeededStream):
+        """Counts the bytes that are taken."""
+
+        taken = 0
+
+        def bytes(self, size: int) -> bytes:
+            self.taken += size
+            return super().bytes(size)
+
+    mechanism = make_mechanism()
+    taken = set()
+    for seed in range(100):
+        entropy = Counted(seed)
+        mechanism.draw_noise(entropy)
+        taken.add(entropy.taken)
+    assert len(taken) == 1
+
+
 def test_the_guarantee_counts_the_distance_of_the_tables() -> None:
     mechanism = make_mechanism()
     stated = mechanism.stated_guarantees()[0]
     assert stated.epsilon == 2.0
     assert 0 < stated.delta < 1e-34
-    assert mechanism.distance > 2.0**-129 * 20
+    distances = [noise.distance for noise in mechanism.noises]
+    assert sum(distances) > 2.0**-129 * 20
+    factors = [1 + math.exp(0.5), 1 + math.exp(1.5)]
+    expected = sum(factor * d for factor, d in zip(factors, distances, strict=True))
+    assert math.isclose(stated.delta, expected, rel_tol=1e-12)
     # Below epsilon delta is that of two randomized responses, one per group.
     assert 0.1 < mechanism.delta_at(1.0, OUTSIDER, Relation.REPLACE_ONE) < 0.6
     assert mechanism.delta_at(3.0, OUTSIDER, Relation.ZERO_OUT) == 1.0
     losses = mechanism.losses(OUTSIDER)
     assert losses is not None
     assert len(losses.pairs) == 2
+    assert losses.table_delta == stated.delta
 
 
 def test_a_question_without_a_group_is_refused() -> None:

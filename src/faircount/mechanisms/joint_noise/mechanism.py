@@ -71,6 +71,15 @@ class GroupNoise:
         """Distance of what is drawn from the ideal noise: of the radius, and of all integers."""
         return self.table.distance + _DRAW_DISTANCE * sum(ball.draws for ball in self.balls)
 
+    @property
+    def table_delta(self) -> float:
+        """What the finite table adds to delta at any epsilon, also of a composition.
+
+        For any event P' <= P + d <= e^epsilon Q + d <= e^epsilon (Q' + d) + d, where P and Q are
+        the ideal laws for two sheets, P' and Q' those that are drawn from, and d is their distance.
+        """
+        return (1 + math.exp(float(self.group.epsilon))) * self.distance
+
     def draw(self, entropy: Entropy) -> list[list[int]]:
         """Draw one radius for all balls of the group, and a point in each of them."""
         source = UniformIntegers(entropy)
@@ -250,9 +259,9 @@ class JointNoise(Mechanism):
         return self.total(responses)[None]
 
     @property
-    def distance(self) -> float:
-        """Distance of one noise from the ideal one, all groups together."""
-        return math.fsum(noise.distance for noise in self.noises)
+    def table_delta(self) -> float:
+        """What the finite tables of all groups add to delta at any epsilon."""
+        return math.fsum(noise.table_delta for noise in self.noises)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Return an upper bound of delta: that of randomized responses, and of the finite tables.
@@ -267,9 +276,7 @@ class JointNoise(Mechanism):
         ideal = 0.0
         if Fraction(epsilon) < spent:
             ideal = compose([self._responses], epsilon=epsilon)
-        # The exponent is capped where exp would overflow.
-        tables = (1 + math.exp(min(epsilon, float(spent), 700.0))) * self.distance
-        return min(1.0, ideal + tables)
+        return min(1.0, ideal + self.table_delta)
 
     @property
     def _responses(self) -> tuple[Any, ...]:
@@ -277,7 +284,7 @@ class JointNoise(Mechanism):
 
     def losses(self, adversary: Adversary) -> Losses | None:
         """Return a randomized response per group, which bounds any pure loss of its epsilon."""
-        return None if adversary == COLLECTOR else Losses(self._responses, self.distance)
+        return None if adversary == COLLECTOR else Losses(self._responses, self.table_delta)
 
 
 def _extremes(question: Question) -> tuple[object, object]:
