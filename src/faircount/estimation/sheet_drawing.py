@@ -7,6 +7,7 @@ import numpy as np
 
 from faircount.core.domain import escape_controls
 from faircount.core.figures import create_figure, save_figure
+from faircount.core.questions.kinds import SumQuestion
 from faircount.estimation.drawing import axis_label, wrap_text
 from faircount.estimation.presentation import SIMULATION
 
@@ -39,11 +40,12 @@ def _claim(result: "QuestionnaireResult") -> str:
 
 
 def _draw_question(axes: Any, question: "QuestionEstimates") -> None:
-    """Draw shares as bars; a question that has none, as dots on its own scale."""
+    """Draw shares as bars, and the mean of a number or a scale as a dot within its range."""
     from faircount.estimation.sheet_result import is_share, row_label
 
-    rows = [row for row in question.estimates if is_share(row)] or list(question.estimates)
-    has_shares = is_share(rows[0])
+    asked = question.question
+    has_shares = not isinstance(asked, SumQuestion)
+    rows = [row for row in question.estimates if is_share(row) == has_shares]
     places = np.arange(len(rows))
     values = np.array([row.estimate for row in rows])
     axes.spines[["top", "right"]].set_visible(False)
@@ -52,6 +54,11 @@ def _draw_question(axes: Any, question: "QuestionEstimates") -> None:
         axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
     else:
         axes.plot(values, places, "o", color="#3f7f70")
+    if isinstance(asked, SumQuestion):
+        # An estimate may lie outside the range, where noise has put it.
+        least = float(asked.origin)
+        greatest = float(asked.origin + asked.unit * asked.largest)
+        axes.set_xlim(min(least, *values), max(greatest, *values))
     axes.hlines(places, [row.low for row in rows], [row.high for row in rows], color="black")
     axes.set_yticks(places, [axis_label(row_label(row)) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)

@@ -211,3 +211,13 @@ def test_the_result_draws_a_chart_per_question() -> None:
     figure = make_result().plot()
     assert len(figure.axes) == 6
     assert figure.axes[0].get_title("left") == "1. Site?"
+    # A mean is drawn within the range of its answers.
+    assert figure.axes[4].get_xlim() == (0.0, 50.0)
+
+
+def test_the_mean_of_a_question_with_skip_is_drawn() -> None:
+    pytest.importorskip("matplotlib")
+    mechanism = make_noise(ScaleMean(text="q", items=("1", "2", "3"), skip=True), users=100)
+    figure = QuestionnaireResult(mechanism, np.array([90, 80]), 100).plot()
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels == ["mean of those who answered"]
