@@ -21,7 +21,7 @@ RUN_OPTIONS = {
     "table", "questionnaire", "epsilon", "encoding", "user", "ledger", "population", "level",
     "as_json", "out", "csv_file", "plot", "simulate_seed",
 }  # fmt: skip
-PLAN_OPTIONS = {"questionnaire", "users", "epsilon", "as_json"}
+PLAN_OPTIONS = {"questionnaire", "purpose", "users", "epsilon", "as_json"}
 
 BAR_WIDTH = 24  # characters of the longest bar
 
@@ -138,6 +138,11 @@ def plan_questionnaire(context: click.Context, questions: Path) -> None:
 
     refuse_others(context, PLAN_OPTIONS)
     given = context.params
+    is_named = context.get_parameter_source("purpose") is ParameterSource.COMMANDLINE
+    if is_named and given["purpose"] != "table":
+        raise ParameterError(
+            "a survey over the network has one question: plan a questionnaire with --for table"
+        )
     if given["users"] is None or given["epsilon"] is None:
         raise FaircountError("give --users, the number of people, and --epsilon for all answers")
     plan = make_plan(read_form(questions), given["users"], given["epsilon"])

@@ -117,6 +117,15 @@ def test_the_plan_has_a_line_per_question(files: tuple[str, str]) -> None:
     assert len(document["questions"]) == 2
     assert document["questions"][0]["is_met"] is True
     assert document["least_epsilon"] < 1
+    same = call(
+        "plan", "--for", "table", "--questionnaire", form, "--users", "300", "--epsilon", "1"
+    )
+    assert same.output == done.output
+    survey = call(
+        "plan", "--for", "survey", "--questionnaire", form, "--users", "9", "--epsilon", "1"
+    )
+    assert survey.exit_code == 2
+    assert "a survey over the network has one question" in survey.output
     missing = call("plan", "--questionnaire", form, "--epsilon", "1")
     assert missing.exit_code == 2
     assert "give --users" in missing.output
