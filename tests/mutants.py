@@ -20,7 +20,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from security_checks import owner, page, peers, roles, servers, service, two_stage
+from security_checks import owner, page, peers, questions, roles, servers, service, two_stage
 from security_checks.mutant import Mutant, ScriptMutant
 from security_checks.tags import TagError, files_by_slug
 
@@ -34,6 +34,7 @@ MUTANTS = (
     *service.MUTANTS,
     *owner.MUTANTS,
     *page.MUTANTS,
+    *questions.MUTANTS,
 )
 
 

@@ -23,6 +23,8 @@ from faircount.client.participation import Participation
 from faircount.client.participation_status import ParticipationStatus
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.result import MeanResult
+from faircount.estimation.sheet_estimates import Estimate
+from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
 from faircount.planning.option import Option
 from faircount.planning.plan import Plan
 from faircount.planning.statement import Statement
@@ -44,7 +46,7 @@ may change without notice.
 """
 
 SECTIONS: dict[str, list[str]] = {
-    "Ask, run, check": ["plan", "histogram", "run", "privacy", "audit"],
+    "Ask, run, check": ["plan", "histogram", "questionnaire", "run", "privacy", "audit"],
     "Mechanisms": [
         "Laplace",
         "Decoys",
@@ -81,6 +83,9 @@ RETURNED = (
     Histogram,
     GroupedHistogram,
     MeanResult,
+    QuestionnaireResult,
+    QuestionEstimates,
+    Estimate,
     Intervals,
     Plan,
     Option,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from faircount.accounting.guarantee import Guarantee as Guarantee
     from faircount.analysis.histogram import histogram as histogram
     from faircount.analysis.ledger_file import LedgerFile as LedgerFile
+    from faircount.analysis.questionnaire import questionnaire as questionnaire
     from faircount.analysis.run import run as run
     from faircount.auditing.runs import audit as audit
     from faircount.client.participation import connect as connect
@@ -59,6 +60,7 @@ _HOMES = {
     "privacy": "planning.privacy_report",
     "compose": "planning.compose",
     "connect": "client.participation",
+    "questionnaire": "analysis.questionnaire",
     "register": "mechanisms.registry",
     "run": "analysis.run",
     "survey": "owner.survey",

@@ -32,7 +32,7 @@ def test_the_public_names_are_these() -> None:
     assert set(faircount.__all__) == {
         "DPCS", "DPDG", "DPDS", "Decoys", "Duchi", "FaircountError", "GRR", "Guarantee", "Laplace", "LedgerFile", "OUE",
         "PM", "PlacedCoins", "Result", "SeededStream", "ServerCoins", "ServerLaplace", "Survey", "TSS", "TSSPrime",
-        "audit", "compose", "connect", "histogram", "plan", "privacy", "register", "run", "survey",
+        "audit", "compose", "connect", "histogram", "plan", "privacy", "questionnaire", "register", "run", "survey",
     }  # fmt: skip
 
 
@@ -53,6 +53,7 @@ calls = {
     "histogram": lambda: fc.histogram(answers, domain=["a", "b", "c"], epsilon=1.0, anyway=True),
     "plan": lambda: fc.plan(users=100, items=3, epsilon=1.0, delta=1e-6),
     "privacy": lambda: fc.privacy("laplace", epsilon=1.0),
+    "questionnaire": lambda: fc.questionnaire({"q": ["yes", "no"] * 20}, [{"kind": "yes", "text": "q"}], epsilon=1.0),
     "register": lambda: fc.register(type("Own", (fc.Laplace,), {"name": "own"})),
     "run": lambda: fc.run(answers, made, entropy=fc.SeededStream(1)),
 }

@@ -142,11 +142,14 @@ def _write_json(result: dict[str, Any], path: Path) -> None:
 
 
 def _write_csv(result: dict[str, Any], path: Path) -> None:
-    headings = ["item", "estimate", "low", "high", "consistent"]
-    rows = []
-    for estimate, consistent in zip(result["estimates"], result["consistent"], strict=True):
-        row = [estimate["item"], estimate["estimate"], estimate["low"], estimate["high"]]
-        rows.append([*row, consistent])
+    if "questions" in result:
+        headings, rows = _tabulate_questions(result)
+    else:
+        headings = ["item", "estimate", "low", "high", "consistent"]
+        rows = []
+        for estimate, consistent in zip(result["estimates"], result["consistent"], strict=True):
+            row = [estimate["item"], estimate["estimate"], estimate["low"], estimate["high"]]
+            rows.append([*row, consistent])
     # A column of its own, because somebody may cut off or skip a line of comment.
     if result.get("simulation"):
         headings.append("simulation")
@@ -154,6 +157,17 @@ def _write_csv(result: dict[str, Any], path: Path) -> None:
             row.append("true")
     with _open_for_writing(path) as target:
         target.write(write_csv(headings, rows).decode())
+
+
+def _tabulate_questions(result: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """Return one row per estimate of a questionnaire, which names its question."""
+    names = ["answer", "measure", "estimate", "low", "high", "consistent"]
+    rows = []
+    for question in result["questions"]:
+        for estimate in question["estimates"]:
+            values = [estimate[name] for name in names]
+            rows.append([question["number"], question["text"], *values])
+    return ["number", "question", *names], rows
 
 
 @contextmanager

@@ -136,8 +136,18 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
     help="Also compare all mechanisms, with those that cannot be used, and why.",
 )
 @click.option("--plot", type=FILE, help="Draw error against number of users (PNG or SVG).")
+@click.option(
+    "--questionnaire",
+    type=FILE,
+    help="Plan several questions that are asked about the people of a table: a TOML file, with "
+    "--users and --epsilon alone.",
+)
 @JSON
+@click.pass_context
 def plan(
+    context: click.Context,
+    /,
+    questionnaire: Path | None,
     users: int | None,
     epsilon: float | None,
     groups_file: Path | None,
@@ -152,6 +162,11 @@ def plan(
     those who respond, for an average item, and come from privacy noise alone. The exit code is 3 if
     the plan advises against the survey.
     """
+    if questionnaire is not None:
+        from faircount.cli.questionnaire import plan_questionnaire
+
+        plan_questionnaire(context, questionnaire)
+        return
     # Groups bring their own sizes and epsilons. Loss and target error have no meaning for a
     # weighted sum of several surveys.
     if groups_file is not None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from faircount.analysis.groups import GroupedHistogram
     from faircount.analysis.histogram import Histogram
     from faircount.analysis.ledger_file import Account
+    from faircount.cli.deliver import Targets
 
 MECHANISMS = ("auto", *frequency_names())
 RULE = click.Choice(["refuse", "drop", "other"])
@@ -23,7 +24,13 @@ RULE = click.Choice(["refuse", "drop", "other"])
 @click.command()
 @click.argument("table", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
 # What is estimated, and at which privacy.
-@click.option("--column", required=True, help="Column that holds the answers, one per row.")
+@click.option("--column", help="Column that holds the answers, one per row.")
+@click.option(
+    "--questionnaire",
+    type=FILE,
+    help="Ask several questions at once: a TOML file that names them and their columns, instead of "
+    "--column. Epsilon then holds for all answers of a person together.",
+)
 @click.option(
     "--epsilon", type=float, help="Privacy loss of the release; with --groups use --levels."
 )
@@ -140,8 +147,12 @@ RULE = click.Choice(["refuse", "drop", "other"])
     type=int,
     help="Repeatable randomness for examples and tests: NOT for a release.",
 )
+@click.pass_context
 def run(
+    context: click.Context,
+    /,
     table: Path,
+    questionnaire: Path | None,
     as_json: bool,
     out: Path | None,
     csv_file: Path | None,
@@ -175,6 +186,16 @@ def run(
         from faircount.analysis.ledger_file import account_of
 
         account = account_of(ledger, population)
+    if questionnaire is not None:
+        from faircount.cli.questionnaire import run_questionnaire
+
+        run_questionnaire(context, table, questionnaire, targets, account)
+        return
+    if options["column"] is None:
+        raise ParameterError(
+            "say which column of the table holds the answers: --column NAME, or --questionnaire "
+            "FILE for several questions"
+        )
     result = _estimate(table, simulate_seed, {**options, "ledger": account})
     document = result.to_dict(level, covers=covers)
 
@@ -188,17 +209,22 @@ def run(
         deliver(document, show, targets, lambda path: save_frequencies(result, path, level, covers))
     except FaircountError:
         # `deliver` raises after the result was printed or kept, so the ledger may say so.
-        _settle(account)
+        settle(account)
         raise
-    _settle(account)
+    settle(account)
     if not as_json:
-        for path in targets.paths:
-            click.echo(f"Written to {path}")
-        if account is not None:
-            click.echo(f"Budget of {account.population}: {account.describe_spending()}")
+        echo_written(targets, account)
 
 
-def _settle(account: "Account | None") -> None:
+def echo_written(targets: "Targets", account: "Account | None") -> None:
+    """Say which files were written, and what is left of the budget."""
+    for path in targets.paths:
+        click.echo(f"Written to {path}")
+    if account is not None:
+        click.echo(f"Budget of {account.population}: {account.describe_spending()}")
+
+
+def settle(account: "Account | None") -> None:
     """Record in the ledger that the result was printed or kept."""
     if account is None:
         return

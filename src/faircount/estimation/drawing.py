@@ -23,7 +23,7 @@ def _size(result: Frequencies) -> tuple[float, float]:
     lines = len(_describe(result).splitlines())
     question = 0.0
     if result.record is not None:
-        question = 0.25 * len(_wrap(result.record.question, 75).splitlines())
+        question = 0.25 * len(wrap_text(result.record.question, 75).splitlines())
     return 8, 1.3 + 0.32 * len(result.items) + 0.13 * lines + question
 
 
@@ -55,7 +55,7 @@ def _set_heading(axes: Any, result: Frequencies) -> None:
     """Write the question, the survey and the guarantee above the bars."""
     about = _describe(result)
     if result.record is not None:
-        question = _wrap(result.record.question, 75)
+        question = wrap_text(result.record.question, 75)
         # A figure with other axes keeps its own title.
         if len(axes.figure.axes) == 1:
             axes.figure.suptitle(question, x=0.02, ha="left", size=12)
@@ -116,10 +116,10 @@ def _set_trend_heading(axes: Any, trend: "Trend") -> None:
         if result.record is not None:
             people = words_of(result).people(result.record)
         epsilon = f"epsilon {result.guarantee.epsilon:.4g}"
-        lines.append(_wrap(f"{name}: {people}; {epsilon}"))
+        lines.append(wrap_text(f"{name}: {people}; {epsilon}"))
     record = trend.results[-1].record
     if record is not None and len(axes.figure.axes) == 1:
-        axes.figure.suptitle(_wrap(record.question, 75), x=0.02, ha="left", size=12)
+        axes.figure.suptitle(wrap_text(record.question, 75), x=0.02, ha="left", size=12)
     _set_title(axes, "\n".join(lines))
 
 
@@ -145,7 +145,7 @@ def draw_mean(result: "MeanResult", level: float, covers: str, axes: Any = None)
     # An estimate may lie outside [-1, 1], where noise has put it.
     axes.set_xlim(min(-1.05, result.estimate - 0.05), max(1.05, result.estimate + 0.05))
     axes.set_xlabel(f"mean of {result.included:,} users, with its {level:.0%} interval")
-    _set_title(axes, _wrap(_claim(result)))
+    _set_title(axes, wrap_text(_claim(result)))
     return axes
 
 
@@ -165,17 +165,18 @@ def save_frequencies(
 
 def _describe(result: Frequencies) -> str:
     """The survey and the guarantee, as lines above the bars."""
-    claim = _wrap(_claim(result))
+    claim = wrap_text(_claim(result))
     if result.record is None:
         return claim
     record = result.record
     words = words_of(result)
     facts = (record.owner, words.dates(record), words.people(record), words.survey_id(record))
     about = "; ".join(filter(None, facts))
-    return f"{_wrap(about)}\n{claim}"
+    return f"{wrap_text(about)}\n{claim}"
 
 
-def _wrap(text: str, width: int = 110) -> str:
+def wrap_text(text: str, width: int = 110) -> str:
+    """Return a text in lines, as matplotlib shows it literally."""
     # Between two dollar signs matplotlib would read a formula.
     return "\n".join(textwrap.wrap(escape_controls(text), width)).replace("$", r"\$")
 

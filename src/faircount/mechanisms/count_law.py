@@ -133,6 +133,12 @@ def fit_noise(noise: NoiseLaw, items: int) -> NoiseLaw:
     return NoiseLaw(low, pmf / pmf.sum(), noise.scale * items)
 
 
+def sum_of_draws(noise: NoiseLaw, draws: int) -> NoiseLaw:
+    """Return the law of the sum of so many independent draws."""
+    low, pmf = _sum_of((noise.low, noise.pmf), draws)
+    return NoiseLaw(low, pmf / pmf.sum(), noise.scale)
+
+
 # A law as its smallest value and the probabilities from there on.
 _Law = tuple[int, Floats]
 

@@ -1,0 +1,120 @@
+"""Several questions about the people of a table, in one release under one guarantee."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from faircount.accounting.conditions import ROWS_ARE_PEOPLE
+from faircount.analysis.prepare import first_rows
+from faircount.analysis.read import ColumnName, check_rows_are_people, columns
+from faircount.analysis.run import charge
+from faircount.analysis.sheets import count_cells
+from faircount.core.arguments import explain_arguments
+from faircount.core.entropy import Entropy, SystemEntropy
+from faircount.core.errors import AnswerError, ParameterError
+from faircount.core.questions.form import Form, make_form, read_form
+from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.planning.question import cautions
+from faircount.planning.questionnaire import make_plan
+
+_EXAMPLE = (
+    'fc.questionnaire(frame, [{"kind": "yes", "text": "Would you recommend us?", '
+    '"column": "recommend"}], epsilon=1.0)'
+)
+
+
+@explain_arguments(_EXAMPLE)
+def questionnaire(
+    table: Any,
+    questions: Any,
+    *,
+    epsilon: float,
+    user: ColumnName | None = None,
+    encoding: str | None = None,
+    ledger: Any = None,
+    population: str | None = None,
+    entropy: Entropy | None = None,
+) -> QuestionnaireResult:
+    """Estimate privately what people answered to several questions; every row is a person.
+
+    The noise of all questions is drawn together, and epsilon holds for all answers of a person. The
+    process that runs this sees the answers, as whoever holds the table does anyway.
+
+    table: the path of a CSV file (also .gz) or Parquet file, "-" for standard input, a data frame,
+        an Arrow table, or a mapping of lists
+    questions: the path of a TOML file, or a list of dictionaries with the same fields
+    epsilon: privacy loss of all answers together
+    user: the name of a column that identifies people, who must have one row each
+    encoding: of a CSV file; UTF-8 by default
+    ledger, population: a budget, given by its file (see `LedgerFile`) and the people it belongs to;
+        it is charged before noise is drawn, and if it does not suffice the run is refused
+    entropy: randomness other than the operating system's, for simulations only
+    returns: the estimates of every question with intervals, and the guarantee
+
+    >>> staff = {"site": ["North", "South", "East"] * 100, "recommend": ["yes", "no"] * 150}
+    >>> questions = [
+    ...     {"kind": "one", "text": "Which site?", "items": ["North", "South", "East"],
+    ...      "column": "site"},
+    ...     {"kind": "yes", "text": "Would you recommend us?", "column": "recommend"},
+    ... ]
+    >>> result = fc.questionnaire(staff, questions, epsilon=1.0)
+    >>> result.guarantee.epsilon
+    1.0
+    >>> [row.answer for row in result["Which site?"].estimates]
+    ['North', 'South', 'East']
+    """
+    form = _read_questions(questions)
+    source = SystemEntropy() if entropy is None else entropy
+    # A NumPy generator is predictable, and would silently protect nobody.
+    if not isinstance(source, Entropy):
+        raise ParameterError(
+            "entropy must be a source of random bytes, such as SeededStream(seed); else leave it "
+            "out"
+        )
+    names: list[ColumnName | None] = []
+    for place in form.sources:
+        names += place.columns
+    if user is None:
+        check_rows_are_people(table)
+        found = columns(table, names, encoding)
+    else:
+        *found, people = columns(table, [*names, user], encoding)
+        _check_one_row_each(people)
+    # The plan looks at the questions and the number of people, never at an answer.
+    mechanism = make_plan(form, len(found[0]), epsilon).mechanism
+    cells = count_cells(form, found)
+    facts = {} if isinstance(source, SystemEntropy) else {"simulation": True}
+    label = f"questionnaire, {len(form.questionnaire)} questions"
+    with charge(ledger, population, source, [mechanism], label):
+        noisy = mechanism.release(cells, source)
+    return QuestionnaireResult(
+        mechanism,
+        mechanism.decode(noisy, mechanism.n),
+        mechanism.n,
+        facts,
+        () if user is not None else (ROWS_ARE_PEOPLE,),
+        cautions(mechanism.epsilon, 0.0),
+    )
+
+
+def _read_questions(questions: Any) -> Form:
+    """Return the form from a file, or from a list of questions."""
+    if isinstance(questions, Form):
+        return questions
+    if isinstance(questions, str | os.PathLike):
+        return read_form(Path(questions))
+    if isinstance(questions, Mapping) or not isinstance(questions, Sequence):
+        raise ParameterError(
+            "questions must be the path of a TOML file or a list of questions, as in " + _EXAMPLE
+        )
+    return make_form(questions)
+
+
+def _check_one_row_each(people: Sequence[object]) -> None:
+    """Refuse a person with several rows: each of them would be protected by its own."""
+    if first_rows(people).size < len(people):
+        raise AnswerError(
+            "several rows have the same user: a questionnaire has one row per person, with all of "
+            "their answers"
+        )

@@ -1,0 +1,38 @@
+"""Questions of several kinds about the same people, as bits, constraints and cells.
+
+Everything here is whole numbers and follows from the questions alone, so that two programs that
+read the same questions agree on every bit.
+"""
+
+from faircount.core.questions.blocks import Block, BlockKind, Constraint
+from faircount.core.questions.kinds import (
+    AnyOf,
+    Bands,
+    MostOf,
+    Number,
+    OneOf,
+    Question,
+    ScaleCounts,
+    ScaleMean,
+    Table,
+    YesNo,
+)
+from faircount.core.questions.questionnaire import QuestionGroup, Questionnaire
+
+__all__ = [
+    "AnyOf",
+    "Bands",
+    "Block",
+    "BlockKind",
+    "Constraint",
+    "MostOf",
+    "Number",
+    "OneOf",
+    "Question",
+    "QuestionGroup",
+    "Questionnaire",
+    "ScaleCounts",
+    "ScaleMean",
+    "Table",
+    "YesNo",
+]

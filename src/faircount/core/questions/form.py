@@ -1,0 +1,241 @@
+"""Read a questionnaire from a TOML file, or from the same fields in Python.
+
+    title = "Working here"
+
+    [[question]]
+    kind = "one"
+    text = "Which site?"
+    items = ["North", "South", "East"]
+    skip = true
+    column = "site"
+
+Fields of every question: kind, text, skip, target (the wanted half-width of its intervals, in
+percentage points), group (a name: questions with the same name share their noise), and column, the
+column of a data table that holds the answers; it is called like the text if it is left out. For
+`any` and `most`, column may be a list of one column per item, and for a table it is a list of two.
+The other fields depend on the kind:
+
+    one, any        items
+    yes             items, the second of which is counted; no and yes if left out
+    most            items, most
+    scale           items, open ("counts" or "mean")
+    number          low, high, step; or bands, a list of edges
+    table           text (two of them), rows, columns
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from faircount.core.errors import InputError, ParameterError
+from faircount.core.files import describe_os_error
+from faircount.core.questions.kinds import (
+    AnyOf,
+    Bands,
+    MostOf,
+    Number,
+    OneOf,
+    Question,
+    ScaleCounts,
+    ScaleMean,
+    Table,
+    YesNo,
+    check_text,
+)
+from faircount.core.questions.questionnaire import Questionnaire
+from faircount.core.validation import check_positive
+
+SEPARATOR = ";"
+"""Between the items of a cell that holds several."""
+
+_COMMON = ("kind", "text", "skip", "target", "group", "column", "separator")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the answers to a question are in a table.
+
+    columns:   one column; for `any` and `most` also one per item, for a table two
+    separator: stands between the items of a cell that holds several
+    """
+
+    columns: tuple[str, ...]
+    separator: str = SEPARATOR
+
+
+@dataclass(frozen=True)
+class Form:
+    """A questionnaire as its author wrote it.
+
+    questionnaire: the questions
+    sources:       where the answers to every question are in a table
+    targets:       wanted half-widths in percentage points; None where none is wanted
+    groups:        the name of the group of every question; None where none is named
+    """
+
+    questionnaire: Questionnaire
+    sources: tuple[Source, ...]
+    targets: tuple[float | None, ...]
+    groups: tuple[str | None, ...]
+
+
+def read_form(path: Path) -> Form:
+    """Read a questionnaire from a TOML file."""
+    try:
+        fields = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as problem:
+        raise ParameterError(f"{path} cannot be read: {describe_os_error(problem)}") from None
+    except UnicodeDecodeError:
+        raise ParameterError(f"{path} is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as problem:
+        raise ParameterError(f"{path} is not TOML: {problem}") from None
+    unknown = set(fields) - {"title", "question"}
+    if unknown:
+        raise ParameterError(
+            f"{path} has the unknown field {sorted(unknown)[0]!r}: a questionnaire has a title and "
+            "one [[question]] for each question"
+        )
+    title = fields.get("title", "")
+    if title != "":
+        check_text("title", title)
+    questions = fields.get("question", [])
+    if not isinstance(questions, list):
+        raise ParameterError(f"{path}: write [[question]] in double brackets above each question")
+    return make_form(questions, title)
+
+
+def make_form(questions: Sequence[Mapping[str, Any]], title: str = "") -> Form:
+    """Make a questionnaire from the fields of its questions."""
+    made = []
+    sources = []
+    targets = []
+    groups = []
+    for number, fields in enumerate(questions, 1):
+        if not isinstance(fields, Mapping):
+            raise ParameterError(
+                f"question {number}: give its fields, as in "
+                "{'kind': 'yes', 'text': 'Would you recommend us?'}"
+            )
+        try:
+            question = _make_question(fields)
+            made.append(question)
+            sources.append(_find_source(question, fields))
+            targets.append(_find_target(fields))
+            groups.append(_find_group(fields))
+        except InputError as problem:
+            text = fields.get("text")
+            name = f" ({text!r:.60})" if isinstance(text, str) else ""
+            raise ParameterError(f"question {number}{name}: {problem}") from None
+    if any(groups) and not all(groups):
+        missing = groups.index(None) + 1
+        raise ParameterError(
+            f"question {missing}: name its group, or leave group out of all questions"
+        )
+    return Form(Questionnaire(tuple(made), title), tuple(sources), tuple(targets), tuple(groups))
+
+
+def _make_question(fields: Mapping[str, Any]) -> Question:
+    kind = fields.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ParameterError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r:.40}")
+    if "text" not in fields:
+        raise ParameterError("text is missing: what is asked")
+    known, make = _KINDS[kind]
+    for name in fields:
+        if name not in (*_COMMON, *known):
+            similar = get_close_matches(name, (*_COMMON, *known), n=1)
+            advice = f"; did you mean {similar[0]}?" if similar else ""
+            raise ParameterError(f"a question of kind {kind} has no field {name!r:.40}{advice}")
+    return make(fields)
+
+
+def _require(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return these fields and skip; a missing one is an error."""
+    for name in names:
+        if name not in fields:
+            raise ParameterError(f"{name} is missing: a {fields['kind']} question needs it")
+    found = {name: fields[name] for name in names}
+    return {"text": fields["text"], "skip": fields.get("skip", False), **found}
+
+
+def _make_yes(fields: Mapping[str, Any]) -> Question:
+    names = ("items",) if "items" in fields else ()
+    return YesNo(**_require(fields, *names))
+
+
+def _make_scale(fields: Mapping[str, Any]) -> Question:
+    opened = fields.get("open", "counts")
+    if opened not in ("counts", "mean"):
+        raise ParameterError(f"open must be counts or mean, not {opened!r:.40}")
+    given = _require(fields, "items")
+    return ScaleMean(**given) if opened == "mean" else ScaleCounts(**given)
+
+
+def _make_number(fields: Mapping[str, Any]) -> Question:
+    if "bands" not in fields:
+        names = ("low", "high", "step") if "step" in fields else ("low", "high")
+        return Number(**_require(fields, *names))
+    extra = [name for name in ("low", "high", "step") if name in fields]
+    if extra:
+        raise ParameterError(f"bands have their own edges: leave {extra[0]} out")
+    given = _require(fields, "bands")
+    edges = given.pop("bands")
+    if isinstance(edges, str) or not isinstance(edges, Sequence):
+        raise ParameterError("bands must be a list of numbers, as in [0, 10, 20, 50]")
+    return Bands(edges=tuple(edges), **given)
+
+
+def _make_table(fields: Mapping[str, Any]) -> Question:
+    given = _require(fields, "rows", "columns")
+    texts = given.pop("text")
+    if isinstance(texts, str) or not isinstance(texts, Sequence) or len(texts) != 2:
+        raise ParameterError("text of a table must be a list of two: for its rows and its columns")
+    row_text, column_text = texts
+    columns = given.pop("columns")
+    return Table(text=row_text, columns_text=column_text, columns=columns, **given)
+
+
+# Kind -> the fields of its own, and what makes the question.
+_KINDS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], Question]]] = {
+    "one": (("items",), lambda fields: OneOf(**_require(fields, "items"))),
+    "yes": (("items",), _make_yes),
+    "any": (("items",), lambda fields: AnyOf(**_require(fields, "items"))),
+    "most": (("items", "most"), lambda fields: MostOf(**_require(fields, "items", "most"))),
+    "scale": (("items", "open"), _make_scale),
+    "number": (("low", "high", "step", "bands"), _make_number),
+    "table": (("rows", "columns"), _make_table),
+}
+
+
+def _find_source(question: Question, fields: Mapping[str, Any]) -> Source:
+    separator = fields.get("separator", SEPARATOR)
+    if not isinstance(separator, str) or not separator:
+        raise ParameterError("separator must be a text, such as ';'")
+    # Without names, the columns are called like the questions.
+    default: Any = question.text
+    if isinstance(question, Table):
+        default = [question.text, question.columns_text]
+    column = fields.get("column", default)
+    if not isinstance(column, list | tuple):
+        if isinstance(question, Table):
+            raise ParameterError("column of a table must be a list of two: for rows and columns")
+        return Source((column,), separator)
+    if not isinstance(question, AnyOf | MostOf | Table):
+        raise ParameterError("column must be the name of one column")
+    wanted = 2 if isinstance(question, Table) else len(question.items)
+    if len(column) != wanted or len(set(column)) < wanted:
+        raise ParameterError(f"column must be a list of {wanted} different names")
+    return Source(tuple(column), separator)
+
+
+def _find_target(fields: Mapping[str, Any]) -> float | None:
+    target = fields.get("target")
+    return None if target is None else check_positive("target", target)
+
+
+def _find_group(fields: Mapping[str, Any]) -> str | None:
+    group = fields.get("group")
+    return None if group is None else check_text("group", group)

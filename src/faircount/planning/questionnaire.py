@@ -1,0 +1,422 @@
+"""Plan a questionnaire: which questions share their noise, and how exact each of them gets.
+
+Questions in one group share a radius, which is better than to split epsilon as long as they are
+alike. A question with many answers makes the radius of its group large, so that questions of unlike
+size are better apart. Which groups to make, and how to divide epsilon between them, is found by a
+search over a rule of thumb: the standard deviation of a cell grows like sqrt((D + 1) (D + 2)) with
+the sum D of the dimensions in its group. What is printed is computed from the exact laws at the
+epsilon that is used. The groups are the best that the search found, which is not always the best.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from faircount.core import plain
+from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.questions import BlockKind, Question, QuestionGroup, Questionnaire, Table
+from faircount.core.questions.form import Form
+from faircount.core.questions.kinds import OneOf
+from faircount.core.validation import check_integer, check_positive
+from faircount.mechanisms.count_law import Z95
+from faircount.mechanisms.joint_noise.balls import ball_of
+from faircount.mechanisms.joint_noise.laws import cell_law
+from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
+
+_ONE = 1 << 128
+
+# Divisions of epsilon that the search computes exactly.
+_MOST_TRIED = 8
+
+# Epsilons between which the least one is searched.
+_LEAST_EPSILON = 0.05
+_LARGEST_EPSILON = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """How a question behaves in a group, by the rule of thumb.
+
+    dimension: what it adds to that of its group
+    factor:    half-width as a share of its range, per sqrt((D + 1) (D + 2)) / epsilon
+    target:    the half-width that is wanted, as a share
+    """
+
+    dimension: int
+    factor: float
+    target: float | None
+
+
+def _need_of(question: Question, users: int, target: float | None) -> _Need:
+    dimension = 0
+    factor = 0.0
+    for block in question.blocks:
+        ball = ball_of(block)
+        d = ball.dimension
+        dimension += d
+        alone = math.sqrt(cell_law((ball,), 0, _ONE).variance) / block_range(
+            block.kind, block.bound
+        )
+        factor = max(factor, Z95 * alone / math.sqrt((d + 1) * (d + 2)) / users)
+    return _Need(dimension, factor, None if target is None else target / 100)
+
+
+def block_range(kind: BlockKind, bound: int) -> int:
+    """Return by how much one person can change a cell."""
+    return bound if kind is BlockKind.NUMBER else 1
+
+
+def find_groups(
+    questionnaire: Questionnaire,
+    users: int,
+    epsilon: float,
+    *,
+    targets: Sequence[float | None] = (),
+    named: Sequence[str | None] = (),
+) -> tuple[QuestionGroup, ...]:
+    """Return groups and their shares of epsilon, as good as the search finds them.
+
+    targets: wanted half-widths in percentage points
+    named:   names of groups; questions with the same name are kept together, as named
+    """
+    wanted = [*targets] or [None] * len(questionnaire)
+    needs = [
+        _need_of(question, users, target)
+        for question, target in zip(questionnaire.questions, wanted, strict=True)
+    ]
+    if any(target is not None for target in wanted):
+        # A question without a target must not take epsilon from those that have one.
+        largest = max(need.target or 0.0 for need in needs)
+        needs = [replace(need, target=need.target or largest) for need in needs]
+    if any(named):
+        by_name: dict[str | None, list[int]] = {}
+        for number, name in enumerate(named):
+            by_name.setdefault(name, []).append(number)
+        return _divide(epsilon, list(by_name.values()), needs)
+    candidates = [
+        _search_partition(needs),
+        [list(range(len(needs)))],
+        [[number] for number in range(len(needs))],
+    ]
+    return _best_exact(
+        questionnaire,
+        [_divide(epsilon, groups, needs) for groups in candidates],
+        (epsilon, users, wanted),
+    )
+
+
+def _best_exact(
+    questionnaire: Questionnaire,
+    candidates: Sequence[tuple[QuestionGroup, ...]],
+    terms: tuple[float, int, Sequence[float | None]],
+) -> tuple[QuestionGroup, ...]:
+    """Return the candidate with the smallest errors by the exact laws."""
+    epsilon, users, targets = terms
+    best: tuple[float, tuple[QuestionGroup, ...]] | None = None
+    waiting = list(dict.fromkeys(candidates))
+    tried: set[tuple[QuestionGroup, ...]] = set()
+    while waiting and len(tried) < _MOST_TRIED:
+        groups = waiting.pop(0)
+        tried.add(groups)
+        try:
+            mechanism = JointNoise(questionnaire=questionnaire, groups=groups, epsilon=epsilon)
+            cost = _cost(mechanism, users, targets)
+        except ParameterError:
+            continue
+        if best is None or cost < best[0]:
+            best = (cost, groups)
+            # Its shares may be better still; the loop ends where they are not.
+            waiting += [
+                better for better in _adjust(mechanism, users, targets) if better not in tried
+            ]
+    if best is None:
+        raise RefusedError(
+            f"epsilon {epsilon:g} is too small for these questions: ask less, or allow more"
+        )
+    return best[1]
+
+
+def _adjust(
+    mechanism: JointNoise, users: int, targets: Sequence[float | None]
+) -> list[tuple[QuestionGroup, ...]]:
+    """Return the groups with shares that follow how far each is from its targets."""
+    if len(mechanism.groups) == 1 or not any(targets):
+        return []
+    shares = []
+    for group in mechanism.groups:
+        ratios = [
+            half_width(mechanism, number, users) / target
+            for number in group.questions
+            if (target := targets[number]) is not None
+        ]
+        # A group without a target keeps its share; at a large epsilon there may be no error at all.
+        change = max(ratios) if ratios else 1.0
+        shares.append(float(group.epsilon) * max(change, 0.1))
+    numbers = [group.questions for group in mechanism.groups]
+    return [split_epsilon(mechanism.epsilon, numbers, shares)]
+
+
+def _cost(mechanism: JointNoise, users: int, targets: Sequence[float | None]) -> float:
+    """Return the largest error compared with its target; without targets the mean square."""
+    errors = [
+        half_width(mechanism, number, users) for number in range(len(mechanism.questionnaire))
+    ]
+    ratios = [error / target for error, target in zip(errors, targets, strict=True) if target]
+    return max(ratios) if ratios else sum(error**2 for error in errors)
+
+
+def half_width(mechanism: JointNoise, number: int, users: int) -> float:
+    """Return the exact 95% half-width of a question's worst cell, in percent of its range."""
+    widest = 0.0
+    for place, block in enumerate(mechanism.questionnaire.questions[number].blocks):
+        reach = block_range(block.kind, block.bound)
+        widest = max(widest, mechanism.law(number, place).half_width(0.95) / reach)
+    return 100 * widest / users
+
+
+def _weight(group: Sequence[int], needs: Sequence[_Need]) -> float:
+    """Return the epsilon a group needs for its targets, or its weight in the division."""
+    dimension = sum(needs[number].dimension for number in group)
+    scale = math.sqrt((dimension + 1) * (dimension + 2))
+    targets = [needs[number].target for number in group]
+    if targets[0] is not None:
+        return max(scale * needs[number].factor / (needs[number].target or 1.0) for number in group)
+    # Minimizing the sum of squares divides epsilon in proportion to the cube root.
+    return math.cbrt(sum((scale * needs[number].factor) ** 2 for number in group))
+
+
+def _divide(
+    epsilon: float, groups: Sequence[Sequence[int]], needs: Sequence[_Need]
+) -> tuple[QuestionGroup, ...]:
+    return split_epsilon(epsilon, groups, [_weight(group, needs) for group in groups])
+
+
+def _search_partition(needs: Sequence[_Need]) -> list[list[int]]:
+    """Return the best partition into runs of questions that are sorted by size."""
+    order = sorted(range(len(needs)), key=lambda n: (needs[n].dimension, needs[n].target or 0.0, n))
+    # best[j]: the least total of the first j questions in this order, and where its last run begins
+    best: list[tuple[float, int]] = [(0.0, 0)]
+    for end in range(1, len(order) + 1):
+        totals = [
+            (best[start][0] + _weight(order[start:end], needs), start) for start in range(end)
+        ]
+        best.append(min(totals))
+    groups: list[list[int]] = []
+    end = len(order)
+    while end:
+        start = best[end][1]
+        groups.insert(0, sorted(order[start:end]))
+        end = start
+    return groups
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionLine:
+    """What the plan says about one question.
+
+    number:     its place, from 1
+    text:       what is asked
+    size:       its kind, as in "one of 5"
+    group:      the number of its group, from 1
+    epsilon:    the share of epsilon of that group
+    half_width: 95% half-width of its worst cell, in percentage points; for a mean, in percent of
+                the range
+    target:     the half-width that was wanted
+    apart:      for a table, the half-widths of a margin of the table, and of the same question
+                asked apart in its place
+    """
+
+    number: int
+    text: str
+    size: str
+    group: int
+    epsilon: float
+    half_width: float
+    target: float | None
+    apart: tuple[float, float] | None = None
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the error is at most what was wanted."""
+        return self.target is None or self.half_width <= self.target
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        margins = None
+        if self.apart is not None:
+            margins = {"of_table": self.apart[0], "asked_apart": self.apart[1]}
+        return {
+            "number": self.number,
+            "text": self.text,
+            "size": self.size,
+            "group": self.group,
+            "epsilon": self.epsilon,
+            "half_width": self.half_width,
+            "target": self.target,
+            "is_met": self.is_met,
+            "margins": margins,
+        }
+
+
+@dataclass(frozen=True)
+class QuestionnairePlan:
+    """Groups, shares of epsilon and errors of a questionnaire.
+
+    form:      the questions with their targets
+    mechanism: the joint noise with the groups that were found
+    users:     number of people who answer
+    """
+
+    form: Form
+    mechanism: JointNoise
+    users: int
+
+    @cached_property
+    def lines(self) -> tuple[QuestionLine, ...]:
+        """One line per question."""
+        return tuple(self._line(number) for number in range(len(self.form.questionnaire)))
+
+    def _line(self, number: int) -> QuestionLine:
+        question = self.form.questionnaire.questions[number]
+        group = self.mechanism.group_of(number)
+        apart = None
+        if isinstance(question, Table):
+            apart = self._compare_margins(number, question)
+        return QuestionLine(
+            number + 1,
+            question.text,
+            question.size,
+            self.mechanism.groups.index(group) + 1,
+            float(group.epsilon),
+            half_width(self.mechanism, number, self.users),
+            self.form.targets[number],
+            apart,
+        )
+
+    def _compare_margins(self, number: int, question: Table) -> tuple[float, float]:
+        """Return the worst margin of a table, and of two questions asked in its place."""
+        sides = (question.rows, question.columns)
+        of_table = max(
+            self.mechanism.law_of_sum(number, len(side)).half_width(0.95) for side in sides
+        )
+        asked = [OneOf(text="margin", items=side) for side in sides]
+        group = self.mechanism.group_of(number)
+        others = [other for other in group.questions if other != number]
+        kept = [self.form.questionnaire.questions[other] for other in others]
+        replaced = Questionnaire((*kept, *asked))
+        alone = QuestionGroup(group.epsilon, tuple(range(len(replaced))))
+        noise = JointNoise(questionnaire=replaced, groups=(alone,), epsilon=self.mechanism.epsilon)
+        apart = max(noise.law(len(kept) + side).half_width(0.95) for side in range(2))
+        return 100 * of_table / self.users, 100 * apart / self.users
+
+    @property
+    def is_met(self) -> bool:
+        """Whether every question is as exact as was wanted."""
+        return all(line.is_met for line in self.lines)
+
+    @cached_property
+    def least_epsilon(self) -> float | None:
+        """The least epsilon found at which all targets are met, up to 1%; None without targets."""
+        if not any(self.form.targets):
+            return None
+
+        def is_met(step: int) -> bool:
+            return make_plan(self.form, self.users, _LEAST_EPSILON * 1.01**step).is_met
+
+        most = math.ceil(math.log(_LARGEST_EPSILON / _LEAST_EPSILON) / math.log(1.01))
+        if not is_met(most):
+            return None
+        low = -1
+        high = most
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if is_met(middle) else (middle, high)
+        return _LEAST_EPSILON * 1.01**high
+
+    @cached_property
+    def excess(self) -> tuple[int, ...]:
+        """Numbers of questions to drop or merge, so that the others meet their targets.
+
+        It is empty if all are met, and if not even the last question alone would be.
+        """
+        dropped: list[int] = []
+        plan = self
+        kept = list(range(len(self.form.questionnaire)))
+        while not plan.is_met and len(kept) > 1:
+            worst = max(plan.lines, key=lambda line: line.half_width / (line.target or math.inf))
+            dropped.append(kept.pop(worst.number - 1) + 1)
+            plan = make_plan(_keep(self.form, kept), self.users, self.mechanism.epsilon)
+        return tuple(sorted(dropped)) if plan.is_met else ()
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do about targets that are not met, and about tables, in sentences."""
+        sentences = []
+        if not self.is_met:
+            numbers = ", ".join(map(str, self.excess))
+            sentence = "no question can be as exact as wanted: ask more people"
+            if self.excess:
+                sentence = (
+                    "too many questions for the errors that are wanted: merge or drop question "
+                    f"{numbers}"
+                )
+            if self.least_epsilon is not None:
+                sentence += f", or allow epsilon {self.least_epsilon:.3g}"
+            sentences.append(f"{sentence}.")
+        elif self.least_epsilon is not None:
+            sentences.append(
+                f"all targets are met from epsilon {self.least_epsilon:.3g} on (found by search)."
+            )
+        for line in self.lines:
+            if line.apart is not None:
+                of_table, apart = line.apart
+                better = "ask apart" if apart < of_table else "keep the table"
+                sentences.append(
+                    f"question {line.number}: its margins are exact to ±{of_table:.1f} points as a "
+                    f"table and ±{apart:.1f} if asked apart: {better}, if margins are what you "
+                    "need."
+                )
+        return tuple(sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            **plain.JSON_VERSION,
+            "title": self.form.questionnaire.title,
+            "users": self.users,
+            "epsilon": self.mechanism.epsilon,
+            "mechanism": self.mechanism.name,
+            "noises": self.mechanism.draws,
+            "guarantee": self.mechanism.stated_guarantees()[0].to_dict(),
+            "questions": [line.to_dict() for line in self.lines],
+            "is_met": self.is_met,
+            "least_epsilon": self.least_epsilon,
+            "excess": list(self.excess),
+            "advice": list(self.advice),
+        }
+
+
+def make_plan(form: Form, users: int, epsilon: float) -> QuestionnairePlan:
+    """Plan a questionnaire for a table of so many people, at this epsilon for all answers."""
+    people = check_integer("users", users, least=1)
+    loss = check_positive("epsilon", epsilon)
+    groups = find_groups(form.questionnaire, people, loss, targets=form.targets, named=form.groups)
+    mechanism = JointNoise(
+        questionnaire=form.questionnaire, groups=groups, epsilon=loss, users=people
+    )
+    return QuestionnairePlan(form, mechanism, people)
+
+
+def _keep(form: Form, numbers: Sequence[int]) -> Form:
+    """Return the form with some of its questions only."""
+    return Form(
+        replace(
+            form.questionnaire,
+            questions=tuple(form.questionnaire.questions[number] for number in numbers),
+        ),
+        tuple(form.sources[number] for number in numbers),
+        tuple(form.targets[number] for number in numbers),
+        tuple(form.groups[number] for number in numbers),
+    )

@@ -1,0 +1,16 @@
+"""Checks of questionnaires: their groups, their constraints and their noise."""
+
+from security_checks.mutant import Mutant
+from security_checks.operations import NEVER, becomes, replacing
+
+QUESTIONS = "tests/unit/core/test_questions.py"
+NOISE = "tests/unit/mechanisms/test_joint_noise.py"
+
+MUTANTS = (
+    Mutant("question-groups", NEVER, f"{QUESTIONS} -k groups"),
+    Mutant("group-epsilon", NEVER, f"{QUESTIONS} -k groups"),
+    Mutant("constraint-modulus", NEVER, f"{QUESTIONS} -k modulus"),
+    Mutant("one-radius", replacing("radius", "table.draw(entropy)"), f"{NOISE} -k drawn_noise"),
+    Mutant("sheet-total", NEVER, f"{NOISE} -k spoiled"),
+    Mutant("radius-precision", becomes("512"), f"{NOISE} -k mpmath"),
+)
