@@ -17,7 +17,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from faircount.cli import main
-from faircount.server.common.settings import AggregatorSettings, CoordinatorSettings
+from faircount.server.common.settings import (
+    AggregatorSettings,
+    CoordinatorSettings,
+    read_settings,
+)
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ROLES = {"coordinator": CoordinatorSettings, "aggregator": AggregatorSettings}
@@ -41,8 +45,18 @@ def test_the_unit_of_systemd_starts_a_command_that_there_is(role: str) -> None:
     program, *arguments = shlex.split(unit["Service"]["ExecStart"])
     assert program.endswith("/bin/faircount")
     checked(arguments, role)
-    state = unit["Service"]["StateDirectory"]
-    assert arguments[arguments.index("--data") + 1] == f"/var/lib/{state}"
+    data, keys, anchor = (f"/var/lib/{name}" for name in unit["Service"]["StateDirectory"].split())
+    assert arguments[arguments.index("--data") + 1] == data
+    # Apart, so that a backup of one is none of the others.
+    environment = re.findall(
+        r"^Environment=(\w+)=(.*)$",
+        (DEPLOY / f"faircount-{role}.service").read_text(),
+        re.MULTILINE,
+    )
+    settings = read_settings(ROLES[role], None, {"data": data}, dict(environment))
+    assert (str(settings.key_folder), str(settings.anchor_folder)) == (keys, anchor)
+    assert len({data, keys, anchor}) == 3
+    assert not any(folder.startswith(f"{data}/") for folder in (keys, anchor))
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -10,6 +10,7 @@ CLOSING = "tests/unit/server/test_closing_time.py"
 STORAGE = "tests/unit/server/test_strangers_storage.py"
 STRANGE = "tests/unit/server/test_strange_answers.py"
 FILES = "tests/unit/server/test_private_files.py"
+LOST = "tests/unit/server/test_lost_anchor.py"
 APART = "tests/unit/server/test_owners_apart.py"
 # The query that returns an owner's reservations, and the same without its condition.
 OWNED = (
@@ -69,4 +70,12 @@ MUTANTS = (
     Mutant("restored-population-closed", becomes("ledger"), APART),
     Mutant("shown-population", REMOVED, APART),
     Mutant("key-overwritten", REMOVED, "tests/unit/storage/test_keys.py"),
+    Mutant("anchor-identity", NEVER, LOST + " -k does_not_start"),
+    Mutant("anchored-newest", NEVER, LOST + " -k withheld"),
+    Mutant("stated-newest", NEVER, LOST + " -k states_the_newest"),
+    Mutant("reservation-signed", REMOVED, LOST + " -k anybodys"),
+    Mutant("reservation-owner", REMOVED, LOST + " -k another_owner"),
+    Mutant("forgotten-population", becomes("False"), LOST + " -k opened_closed"),
+    Mutant("lost-anchor-ends", NEVER, LOST + " -k ends_what_was_running"),
+    Mutant("lost-anchor-keys", REMOVED, LOST + " -k ends_what_was_running"),
 )

@@ -21,6 +21,7 @@ from faircount.server.restore import (
     restore_coordinator,
     restore_database,
 )
+from faircount.storage.anchor import FolderAnchor
 
 ROLES = {"s1": "coordinator", "s2": "aggregator"}
 
@@ -44,15 +45,18 @@ class Copies(ABC):
     def replace(self, name: str, source: Path) -> None:
         """Replace the database of a stopped server by a copy."""
 
-    def restore(self, name: str, source: Path) -> RestoreOutcome:
+    def restore(self, name: str, source: Path, *, has_new_anchor: bool = False) -> RestoreOutcome:
         """Do all that `faircount restore` does, while the servers are stopped."""
         self.replace(name, source)
         finish = restore_coordinator if name == "s1" else restore_aggregator
 
         async def work() -> RestoreOutcome:
-            server = await server_in(self.folder / name, self.url(name), name)
+            server = await server_in(
+                self.folder / name, self.url(name), name, has_new_anchor=has_new_anchor
+            )
             try:
-                return await finish(server)
+                anchor = FolderAnchor(self.folder / name / "anchor") if has_new_anchor else None
+                return await finish(server, anchor)
             finally:
                 await server.database.close()
 

@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.aggregator.service import AggregatorService
+from faircount.server.common.anchor_identity import open_anchor
 from faircount.server.common.base import Server
 from faircount.server.common.clock import Clock, now
 from faircount.server.common.tokens import Scope, add_token, fresh_token
@@ -17,7 +18,6 @@ from faircount.server.coordinator.aggregator_link import AggregatorLink
 from faircount.server.coordinator.app import coordinator_app
 from faircount.server.coordinator.outbox import Scheduler
 from faircount.server.coordinator.service import CoordinatorService
-from faircount.storage.anchor import FolderAnchor
 from faircount.storage.database import connect
 from faircount.storage.keys import KeyFolder
 
@@ -70,12 +70,16 @@ async def in_process(
     await second.database.close()
 
 
-async def server_in(folder: Path, url: str, role: str, clock: Clock = now) -> Server:
+async def server_in(
+    folder: Path, url: str, role: str, clock: Clock = now, *, has_new_anchor: bool = False
+) -> Server:
     """The environment of one server, s1 or s2: its database, keys, anchor and clock."""
     folder.mkdir(parents=True, exist_ok=True)
     database = await connect(url, ROLES[role])
     keys = KeyFolder(folder / "keys")
-    anchor = FolderAnchor(folder / "anchor")
+    anchor = await open_anchor(
+        database, folder / "anchor", ROLES[role], has_new_anchor=has_new_anchor
+    )
     return Server(database, keys, anchor, clock, operator=f"operator of {role}")
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -48,7 +48,14 @@ def backup(role: str, file: Path, settings: Path | None, data: str | None) -> No
 @click.argument("file", type=FILE, required=False)
 @SETTINGS
 @DATA
-def restore(role: str, file: Path | None, settings: Path | None, data: str | None) -> None:
+@click.option(
+    "--new-anchor",
+    is_flag=True,
+    help="State that the server's anchor is lost, so that nobody can know what it has signed.",
+)
+def restore(
+    role: str, file: Path | None, settings: Path | None, data: str | None, new_anchor: bool
+) -> None:
     """Replace the database of a server by the backup in FILE; ROLE is coordinator or aggregator.
 
     The server must be stopped. Without FILE the database is taken to be restored already, as with
@@ -57,6 +64,11 @@ def restore(role: str, file: Path | None, settings: Path | None, data: str | Non
     When it starts again, the coordinator asks the aggregator how live surveys stand. The aggregator
     ends its live surveys, counts them as spent, and keeps every population closed until it has seen
     its reservations: see faircount reopen.
+
+    A server does not start with another anchor than the one its database knows. If the anchor is
+    lost, --new-anchor begins another one. The coordinator then ends its live surveys too, because
+    it may have sent its sum already. The operator of the aggregator must state, for each
+    population, which reservation was the newest.
     """
     import asyncio
 
@@ -69,8 +81,8 @@ def restore(role: str, file: Path | None, settings: Path | None, data: str | Non
     with _lock(known):
         if file is not None:
             restore_database(known.database_url, file, role)
-        done = asyncio.run(_resynchronize(known))
-    _show_restored(role, done)
+        done = asyncio.run(_resynchronize(known, has_new_anchor=new_anchor))
+    _show_restored(role, done, has_new_anchor=new_anchor)
 
 
 def _read_settings(role: str, file: Path | None, data: str | None) -> "ServerSettings":
@@ -114,21 +126,27 @@ def _check_stopped(settings: "ServerSettings") -> None:
             )
 
 
-async def _resynchronize(settings: "ServerSettings") -> "RestoreOutcome":
+async def _resynchronize(settings: "ServerSettings", *, has_new_anchor: bool) -> "RestoreOutcome":
     from faircount.server.restore import restore_aggregator, restore_coordinator
     from faircount.server.run import open_server
+    from faircount.storage.anchor import FolderAnchor
 
-    server = await open_server(settings)
+    server = await open_server(settings, has_new_anchor=has_new_anchor)
+    new_anchor = FolderAnchor(settings.anchor_folder) if has_new_anchor else None
+    restore_role = restore_coordinator if settings.role == "coordinator" else restore_aggregator
     try:
-        if settings.role == "coordinator":
-            return await restore_coordinator(server)
-        return await restore_aggregator(server)
+        return await restore_role(server, new_anchor)
     finally:
         await server.database.close()
 
 
-def _show_restored(role: str, done: "RestoreOutcome") -> None:
-    if role == "coordinator":
+def _show_restored(role: str, done: "RestoreOutcome", *, has_new_anchor: bool) -> None:
+    if role == "coordinator" and has_new_anchor:
+        click.echo(
+            f"The coordinator has a new anchor. When it starts, {len(done.ended)} live surveys "
+            "are ended: nobody can know whether it has sent its sums."
+        )
+    elif role == "coordinator":
         click.echo(
             f"The coordinator is restored. When it starts, {len(done.resumed)} live surveys ask "
             "the aggregator how they stand."
@@ -140,6 +158,18 @@ def _show_restored(role: str, done: "RestoreOutcome") -> None:
         )
         for name in done.closed:
             click.echo(f"Closed until its reservations are shown (faircount reopen): {name}")
+        if has_new_anchor:
+            click.echo(
+                "The anchor is new. Nobody can know from it which reservation of a population was "
+                "the newest, and which populations were opened since the database was written. "
+                'Look in the log for lines with "reserved" and state the newest number with '
+                "faircount reopen --newest."
+            )
+    if done.removed_keys:
+        click.echo(
+            f"{done.removed_keys} survey keys without a survey were removed: owners whose survey "
+            "is not open yet create it again."
+        )
     if done.lost:
         click.echo(
             f"{len(done.lost)} surveys ended after the backup; their data cannot be read any more."
@@ -155,13 +185,28 @@ def _show_restored(role: str, done: "RestoreOutcome") -> None:
     required=True,
     help="File with the operator's token of the aggregator (DATA/operator-token).",
 )
+@click.option(
+    "--newest",
+    type=click.IntRange(1),
+    metavar="NUMBER",
+    help="State the number of the newest reservation, if the aggregator's anchor is lost.",
+)
 @CERTIFICATES
-def reopen(receipts: Path, address: str, token_file: Path, certificates: str | None) -> None:
+def reopen(
+    receipts: Path,
+    address: str,
+    token_file: Path,
+    newest: int | None,
+    certificates: str | None,
+) -> None:
     """Open a population of the aggregator again after a restore.
 
     RECEIPTS is the file that the owner writes with faircount survey receipts: the reservations
-    of its surveys. The aggregator accepts only reservations that it has signed itself, and
-    says which one is missing.
+    of its surveys. The aggregator accepts only reservations that it has signed itself, for this
+    population and its owner, in one unbroken chain, and says which one is missing. Its anchor
+    knows the newest one. If the anchor is lost, state the newest number yourself: the log of the
+    aggregator has a line for each ("reserved"). Whoever gave you the file could have left the last
+    reservations out.
     """
     from urllib.parse import quote
 
@@ -188,9 +233,17 @@ def reopen(receipts: Path, address: str, token_file: Path, certificates: str | N
         server_address(address), name="S2", token=token.decode().strip(), verify=certificates
     )
     path = f"/v1/populations/{quote(population, safe='')}/reservations"
-    reply = server.call("POST", path, json_body={"reservations": signed}, limit=LIST_ANSWER)
+    body: dict[str, Any] = {"reservations": signed}
+    if newest is not None:
+        body["newest"] = newest
+    reply = server.call("POST", path, json_body=body, limit=LIST_ANSWER)
     ledger = read_answer(reply, BUDGET)
     click.echo(
         f"{population} is open again: epsilon {ledger['spent']['epsilon']:.4g} of "
         f"{ledger['epsilon']:.4g} is spent."
     )
+    if newest is not None:
+        click.echo(
+            f"That reservation {newest} is the newest is your statement. If there are newer ones, "
+            "what they have spent can be spent again."
+        )

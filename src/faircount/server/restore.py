@@ -9,8 +9,16 @@ A restored server does not know what it has signed and sent since the backup.
     coordinator   asks the aggregator for its history before it ends any phase
     aggregator    aborts what was running and counts it as spent, since a result may have been
                   published; its populations stay closed until it is shown its own reservations
+
+A server whose anchor is lost as well cannot know what it has signed, however new its database is.
+
+    coordinator   aborts what was running: it may have sent its one sum already
+    aggregator    as above; its operator must also state the number of the newest reservation
+    both          survey keys that no survey uses yet are removed, since one of them may have been
+                  used and revealed
 """
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -20,13 +28,18 @@ from faircount.core.errors import ParameterError, RefusedError, StorageError
 from faircount.core.files import PRIVATE, make_private_file
 from faircount.protocol import Aggregator, Coordinator, Ledger
 from faircount.protocol.roles import aggregator, coordinator
+from faircount.protocol.roles.rows import Step
 from faircount.protocol.survey import stored_ledger
+from faircount.protocol.survey.endings import EndCode, Ending
 from faircount.protocol.survey.phases import FINAL, Phase
 from faircount.protocol.survey.reservations import charge_of
+from faircount.server.common.anchor_identity import adopt
 from faircount.server.common.base import Server, parse_parameters
 from faircount.server.coordinator.service import note_outbox
 from faircount.storage import states
+from faircount.storage.anchor import FolderAnchor
 from faircount.storage.database import Transaction
+from faircount.storage.keys import wrapping_key_name
 from faircount.storage.sqlite import open_connection
 from faircount.storage.states import States, SurveyRow
 
@@ -42,12 +55,14 @@ class RestoreOutcome:
         ended: they were aborted and charged
         lost: they ended after the backup, when their keys were destroyed, and cannot be read
         closed: populations that stay closed until their reservations are shown
+        removed_keys: how many unused survey keys were removed, because the anchor is lost
     """
 
     resumed: tuple[bytes, ...] = ()
     ended: tuple[bytes, ...] = ()
     lost: tuple[bytes, ...] = ()
     closed: tuple[str, ...] = ()
+    removed_keys: int = 0
 
 
 def back_up(url: str, target: Path) -> None:
@@ -101,10 +116,15 @@ def _copy(source: Path, target: Path) -> None:
         raise StorageError(f"the database cannot be copied: {problem}") from None
 
 
-async def restore_coordinator(server: Server) -> RestoreOutcome:
-    """Make every running survey of a restored coordinator ask the aggregator for its history."""
+async def restore_coordinator(
+    server: Server, new_anchor: FolderAnchor | None = None
+) -> RestoreOutcome:
+    """Make every running survey of a restored coordinator ask the aggregator for its history.
+
+    new_anchor: if the anchor is lost, the one in its place; every running survey is ended then
+    """
     surveys = States(Coordinator, server.keys)
-    resumed = list[bytes]()
+    going_on = list[bytes]()
     lost = list[bytes]()
     async with server.database.write() as tx:
         for row in await _find_running(tx):
@@ -114,15 +134,34 @@ async def restore_coordinator(server: Server) -> RestoreOutcome:
                 await _mark_lost(tx, row)
                 lost.append(row.id)
                 continue
-            await surveys.save(tx, before, coordinator.start_resync(before.state, before.rows))
-            # The request for the history is sent when the server starts.
+            # check: lost-anchor-ends - a coordinator that forgot its sum sends a second one
+            if new_anchor is not None:
+                step = Step(*coordinator.request_abort(before.state, _ANCHOR_LOST))
+            else:
+                step = coordinator.start_resync(before.state, before.rows)
+            await surveys.save(tx, before, step)
+            # The message is sent when the server starts.
             await note_outbox(tx, row.id, server.clock())
-            resumed.append(row.id)
-    return RestoreOutcome(resumed=tuple(resumed), lost=tuple(lost))
+            going_on.append(row.id)
+        unused = await _adopt(tx, new_anchor)
+    await _destroy(server, unused)
+    if new_anchor is not None:
+        return RestoreOutcome(ended=tuple(going_on), lost=tuple(lost), removed_keys=len(unused))
+    return RestoreOutcome(resumed=tuple(going_on), lost=tuple(lost))
 
 
-async def restore_aggregator(server: Server) -> RestoreOutcome:
-    """Abort and charge every running survey of a restored aggregator, and close its populations."""
+_ANCHOR_LOST = Ending(
+    EndCode.COORDINATOR_RESTORED, (), "it lost its memory of what it had sent, and sends no more"
+)
+
+
+async def restore_aggregator(
+    server: Server, new_anchor: FolderAnchor | None = None
+) -> RestoreOutcome:
+    """Abort and charge every running survey of a restored aggregator, and close its populations.
+
+    new_anchor: if the anchor is lost, the one in its place
+    """
     surveys = States(Aggregator, server.keys)
     ended = list[bytes]()
     lost = list[bytes]()
@@ -152,7 +191,32 @@ async def restore_aggregator(server: Server) -> RestoreOutcome:
                 stored_ledger.encode(ledger),
                 name,
             )
-    return RestoreOutcome(ended=tuple(ended), lost=tuple(lost), closed=tuple(sorted(ledgers)))
+        unused = await _adopt(tx, new_anchor)
+    await _destroy(server, unused)
+    return RestoreOutcome((), tuple(ended), tuple(lost), tuple(sorted(ledgers)), len(unused))
+
+
+async def _adopt(tx: Transaction, new_anchor: FolderAnchor | None) -> list[bytes]:
+    """Take a new anchor, and remove the survey keys that no survey uses; return their names.
+
+    Without the lost anchor nobody knows whether one was used after the backup and its value
+    revealed.
+    """
+    if new_anchor is None:
+        return []
+    rows = await tx.fetch_all("SELECT id FROM survey_keys WHERE used_by IS NULL")
+    # check: lost-anchor-keys - a value that was revealed once serves a second survey
+    await tx.execute("DELETE FROM survey_keys WHERE used_by IS NULL")
+    # In the transaction that closes and ends everything: otherwise a crash in between would leave
+    # a server that starts with the new anchor as if nothing had happened.
+    await adopt(tx, new_anchor)
+    return [bytes(row["id"]) for row in rows]
+
+
+async def _destroy(server: Server, unused: list[bytes]) -> None:
+    """Destroy the wrapping keys of survey keys that were removed."""
+    for name in unused:
+        await asyncio.to_thread(server.keys.destroy, wrapping_key_name(name))
 
 
 async def _abort(

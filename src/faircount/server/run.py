@@ -20,6 +20,7 @@ from faircount.core.files import lock_file, make_private_folder, write_durably
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.aggregator.service import AggregatorService
 from faircount.server.aggregator.step_process import StepMaker, StepProcesses
+from faircount.server.common.anchor_identity import open_anchor
 from faircount.server.common.base import Server
 from faircount.server.common.connection import BoundedProtocol
 from faircount.server.common.listener import Connections, listen, raise_file_limit
@@ -32,7 +33,6 @@ from faircount.server.coordinator.aggregator_link import AggregatorLink
 from faircount.server.coordinator.app import coordinator_app
 from faircount.server.coordinator.outbox import Scheduler
 from faircount.server.coordinator.service import CoordinatorService
-from faircount.storage.anchor import FolderAnchor
 from faircount.storage.database import connect
 from faircount.storage.keys import KeyFolder
 
@@ -45,12 +45,17 @@ AGGREGATOR_SECONDS = 60.0
 _log = logging.getLogger("faircount")
 
 
-async def open_server(settings: ServerSettings) -> Server:
-    """Open a server's database, keys and anchor; the database is created or upgraded."""
+async def open_server(settings: ServerSettings, *, has_new_anchor: bool = False) -> Server:
+    """Open a server's database, keys and anchor; the database is created or upgraded.
+
+    has_new_anchor: the operator states that the anchor which the database knew is lost
+    """
     make_private_folder(settings.folder)
     database = await connect(settings.database_url, settings.role)
     keys = KeyFolder(settings.key_folder)
-    anchor = FolderAnchor(settings.anchor_folder)
+    anchor = await open_anchor(
+        database, settings.anchor_folder, settings.role, has_new_anchor=has_new_anchor
+    )
     return Server(database, keys, anchor, operator=settings.operator)
 
 

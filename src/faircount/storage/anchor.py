@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import StorageError
 from faircount.core.files import make_private_folder, write_durably, write_error
 from faircount.protocol.roles.anchor import UNSET, Anchor
@@ -51,6 +52,30 @@ class FolderAnchor(Anchor):
                 "a file of the anchor is damaged: stop the server and find out why before you go on"
             )
         return value
+
+    def identity(self) -> str | None:
+        """Return the random name of this anchor, or None if it is new or was emptied."""
+        try:
+            return self._identity_file.read_text(encoding="ascii")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError):
+            raise StorageError("the file of the anchor's identity cannot be read") from None
+
+    def create_identity(self) -> str:
+        """Return the name of this anchor; a new one is on disk when this returns."""
+        # Under the lock: of several workers that start at once, one names the anchor.
+        with self._lock():
+            known = self.identity()
+            if known is not None:
+                return known
+            fresh = SystemEntropy().bytes(16).hex()
+            write_durably(self._identity_file, fresh.encode())
+            return fresh
+
+    @property
+    def _identity_file(self) -> Path:
+        return self.path / "identity"
 
     def _file(self, name: bytes) -> Path:
         # Names contain survey ids and populations; a hash is safe as a file name.

@@ -69,6 +69,11 @@ class MemoryAnchor(Anchor):
         return self._values.get(name, UNSET)
 
 
+def ledger_name(population: str) -> bytes:
+    """The name of the value that is the newest head of a population's reservations."""
+    return b"ledger/" + population.encode()
+
+
 def anchor_aggregator_step(
     anchor: Anchor, before: Aggregator, step: Step[Aggregator], reader: RowReader
 ) -> Step[Aggregator]:
@@ -77,7 +82,7 @@ def anchor_aggregator_step(
     Otherwise the aggregator was rolled back, and the step aborts the survey instead.
     """
     after = step.state
-    ledger = b"ledger/" + after.ledger.population.encode()
+    ledger = ledger_name(after.ledger.population)
     survey = b"s2/" + after.params.survey
     advances = (
         # check: ledger-anchored - an old backup would give the spent budget back

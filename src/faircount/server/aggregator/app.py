@@ -67,9 +67,13 @@ class Budget(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ShownReservations(msgspec.Struct, forbid_unknown_fields=True):
-    """Body of `reservations`: the coordinator's answer to `GET /v1/reservations`, in base64."""
+    """Body of `reservations`: the coordinator's answer to `GET /v1/reservations`, in base64.
+
+    newest: the number of the newest one, which the operator states if the anchor is lost
+    """
 
     reservations: list[bytes]
+    newest: int | None = None
 
 
 class AggregatorCalls:
@@ -158,7 +162,7 @@ class AggregatorCalls:
         await self.server.authenticator.require(request, Scope.OPERATOR)
         name = _population_of(request)
         shown = await read_json(request, ShownReservations, MAX_RESERVATIONS)
-        ledger = await reopen_population(self.server, name, shown.reservations)
+        ledger = await reopen_population(self.server, name, shown.reservations, shown.newest)
         return json_response(plain_budget(ledger))
 
 

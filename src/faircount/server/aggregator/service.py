@@ -10,18 +10,20 @@ same work.
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 from faircount.core.entropy import SystemEntropy
 from faircount.protocol import Aggregator, Ledger, Message, RowWrite
 from faircount.protocol.roles.aggregator import mac_key_rows
+from faircount.protocol.roles.anchor import UNSET, ledger_name
 from faircount.protocol.survey import stored_ledger
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason, Refusal, Rejection, Signed
 from faircount.protocol.wire.signing import verify_message
+from faircount.server.aggregator.signers import has_signed_for, record_signer
 from faircount.server.aggregator.step_process import StepMaker, StepProcesses
 from faircount.server.aggregator.steps import AggregatorSteps, ledger_of
 from faircount.server.common import survey_keys
@@ -116,6 +118,8 @@ class AggregatorService:
                 noise_secret=SystemEntropy().bytes(32) if params.proven else b"",
             )
             await self.server.use_value(params, Party.AGGREGATOR)
+            # Before the commit: a survey that signs statements is never unknown here.
+            await asyncio.to_thread(record_signer, self.server.keys, params, caller)
             await self.states.begin(tx, row, state)
         # After the commit: the survey keys are part of the state now.
         await asyncio.to_thread(self.server.keys.destroy, wrapping_key_name(params.keys.s2))
@@ -230,9 +234,10 @@ class AggregatorService:
                 "SELECT owner, ledger FROM populations WHERE name = ?", name
             )
             if found is None:
+                first = replace(opened, closed=self._has_reserved_for(name))
                 await tx.execute(
                     "INSERT INTO populations (name, owner, ledger) VALUES (?, ?, ?)",
-                    name, caller.id, stored_ledger.encode(opened),
+                    name, caller.id, stored_ledger.encode(first),
                 )  # fmt: skip
                 return True
         # A repeated call is fine.
@@ -251,6 +256,12 @@ class AggregatorService:
             detail = "there is another budget of this name, and a budget is not raised"
             raise conflict(detail).with_code("other_budget")
         return False
+
+    def _has_reserved_for(self, population: str) -> bool:
+        """Whether this aggregator may have spent budget of a population that is not stored."""
+        newest = self.server.anchor.current_value(ledger_name(population))
+        # check: forgotten-population - a population opened after the backup has its budget again
+        return newest != UNSET or has_signed_for(self.server.keys, population)
 
     async def ledger(self, caller: Caller, name: str) -> Ledger:
         """The budget of a population of this owner."""

@@ -15,6 +15,7 @@ changed since they were read; otherwise it is made again.
 """
 
 import asyncio
+import logging
 from dataclasses import dataclass
 
 from faircount.protocol import Aggregator, Ledger, Message, Step, compare_and_swap
@@ -34,6 +35,7 @@ from faircount.storage.keys import state_key_name
 from faircount.storage.states import Loaded, States, SurveyRow
 
 Replies = tuple[Message, ...]
+_log = logging.getLogger("faircount.aggregator")
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,7 @@ class AggregatorSteps:
             await self.states.save(tx, read.loaded, anchored)
             # With the step, in one transaction: it is finished.
             await tx.execute("DELETE FROM started_steps WHERE survey = ?", read.row.id)
+        _log_reservation(read.ledger, anchored.state.ledger)
         return anchored.messages
 
 
@@ -188,6 +191,12 @@ def check_manifest_parts(people: int, step: Step[Aggregator]) -> None:
     # check: stored-parts - a made-up coordinator fills the disk with parts of a manifest
     if any(key >= part_key(most) for key in parts):
         raise conflict(f"this manifest has more entries than the {people} people on the list")
+
+
+def _log_reservation(before: Ledger, after: Ledger) -> None:
+    """Log the number of a new reservation: if the anchor is lost, the operator needs it."""
+    if len(after.heads) > len(before.heads):
+        _log.info("reserved", extra={"population": after.population, "number": len(after.heads)})
 
 
 def _place(survey: bytes) -> bytes:

@@ -16,6 +16,8 @@ from faircount.server.common.clock import format_time
 
 FIELDS = (
     "survey",
+    "population",
+    "number",
     "call",
     "status",
     "milliseconds",
@@ -26,7 +28,8 @@ FIELDS = (
     "role",
     "left_out",
 )
-"""The fields of a line besides time, level, logger and message. Survey ids are public."""
+"""The fields of a line besides time, level, logger and message. Survey ids and numbers of
+reservations are public, and so are the names of populations, which are in parameters."""
 
 
 class JsonLines(logging.Formatter):
