@@ -152,6 +152,14 @@ class BothServers:
         reply = self.s1.call("GET", path, limit=LIST_ANSWER)
         return list(read_answer(reply, RESERVATIONS)["reservations"])
 
+    def hand_over(
+        self, params: SurveyParameters, coordinator: str | None, aggregator: str | None
+    ) -> None:
+        """Give a survey to other owners: their id at each server, or None for no change there."""
+        for server, receiver in ((self.s1, coordinator), (self.s2, aggregator)):
+            if receiver is not None:
+                server.call("POST", f"{path_of(params)}/owner", json_body={"to": receiver})
+
     def delete(self, params: SurveyParameters) -> None:
         """Delete a survey that is over at both servers."""
         # The aggregator first: if this stops half-way, the coordinator can still tell participants

@@ -29,7 +29,7 @@ Table(
     TABLES,
     _bytes("id"),
     _bytes("params"),
-    # The hash of the owner's token.
+    # The holder of the owner's token.
     _bytes("owner"),
     # The nonce of the encrypted head in `state_rows`: whoever has this head in memory need not read
     # it again. The coordinator has no head before the owner opens the survey.
@@ -92,8 +92,13 @@ Table(
     "tokens",
     TABLES,
     _bytes("hash"),
+    # Whose token it is: the owner of surveys and budgets, also after the token was replaced.
+    _bytes("holder"),
     _text("scope"),
+    _text("name"),
+    _number("created_at"),
     _number("expires_at", null=True),
+    _number("revoked_at", null=True),
     PrimaryKeyConstraint("hash"),
 )
 
@@ -128,6 +133,8 @@ Table(
     _text("population"),
     _number("number"),
     _bytes("survey"),
+    # Who had the survey then: the reservation stays when the survey is deleted.
+    _bytes("owner"),
     _bytes("signed"),
     PrimaryKeyConstraint("population", "number", "survey"),
 )

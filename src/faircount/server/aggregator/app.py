@@ -35,6 +35,7 @@ from faircount.server.common.http import (
     survey_id_of,
     without_redirects,
 )
+from faircount.server.common.operator_calls import operator_routes
 from faircount.server.common.problems import RETRY_SECONDS, ProblemError
 from faircount.server.common.signed_requests import SignedRequest
 from faircount.server.common.tokens import Scope
@@ -225,6 +226,7 @@ def aggregator_app(service: AggregatorService) -> Starlette:
         Route(f"{survey}/invited/{{part}}", calls.invite, methods=["PUT"]),
         Route(f"{survey}/status", calls.status, methods=["GET"]),
         Route(f"{survey}/messages", calls.message, methods=["POST"]),
+        *operator_routes(service),
     ]
     app = Starlette(
         routes=routes, exception_handlers=exception_handlers(), lifespan=_lifespan(service)
