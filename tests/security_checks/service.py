@@ -66,7 +66,6 @@ MUTANTS = (
     Mutant("step-unchanged", NEVER, APART),
     Mutant("restored-population-closed", becomes("ledger"), APART),
     Mutant("shown-population", REMOVED, APART),
-    Mutant("key-overwritten", REMOVED, "tests/unit/storage/test_keys.py"),
     Mutant("anchor-identity", NEVER, LOST + " -k does_not_start"),
     Mutant("anchored-newest", NEVER, LOST + " -k withheld"),
     Mutant("stated-newest", NEVER, LOST + " -k states_the_newest"),

@@ -135,16 +135,17 @@ class Surveys:
     def request(self, name: str, what: str, values: dict[str, Any]) -> dict[str, Any]:
         """Invite, open, close, extend or abort; returns the survey afterwards."""
         survey = self.survey(name)
+        # check: dashboard-request - any call of the owner's at the coordinator is made by its name
+        if what not in ("invite", *REQUESTS):
+            message = f"the requests for a survey are invite, {', '.join(REQUESTS)}"
+            raise ParameterError(message).with_code("bad_call")
         if what == "invite":
             # Repeating it is safe: existing invitations are only sent to the servers again.
             survey.invite()
-        elif what in REQUESTS:
+        else:
             # The coordinator opens only if it knows everybody whom this folder invites.
             sent = {"people": len(survey.invitees())} if what == "open" else values
             survey.servers.request(survey.params, what, **sent)
-        else:
-            message = f"the requests for a survey are invite, {', '.join(REQUESTS)}"
-            raise ParameterError(message).with_code("bad_call")
         return self.one(name)
 
     def people(self, name: str) -> list[str]:
@@ -156,6 +157,7 @@ class Surveys:
         survey = self.survey(name)
         invited = survey.invitees()
         # The position comes from a URL: negative numbers would count from the end of the list.
+        # check: dashboard-position - the invitation of another person than the one who is named
         if not position.isdecimal() or int(position) >= len(invited):
             message = f"there are {len(invited)} invitations, counted from 0"
             raise ParameterError(message).with_code("no_such_invitation", invited=len(invited))
@@ -215,6 +217,7 @@ class Surveys:
             return read_file(stored[kind], NO_INVITATIONS)
         if kind == "reminders.csv":
             return invitations_csv(survey.pending_invitees(), survey.owner.public_address)
+        # check: dashboard-file - a file of another kind is read from the owner's folder
         if kind not in (f"result.{suffix}" for suffix in KINDS):
             names = ", ".join(KINDS)
             message = f"a result can be saved as {names}"

@@ -186,8 +186,12 @@ def verify_final_statement(params: SurveyParameters, data: bytes) -> Statement:
     statement = None
     if isinstance(signed, Signed):
         statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
-    # A dishonest coordinator could show the signed result of another survey.
-    if statement is None or getattr(statement.message, "survey", None) != params.survey:
+    if (
+        # check: owner-result-signed - the coordinator makes up a result
+        statement is None
+        # check: owner-result-survey - the coordinator shows the result of another survey
+        or getattr(statement.message, "survey", None) != params.survey
+    ):
         raise RefusedError(
             "The coordinator shows a result that the aggregator has not signed for this survey: do "
             "not use it, ask both operators"

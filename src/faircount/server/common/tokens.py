@@ -205,11 +205,13 @@ class Authenticator:
         # Compared in constant time, although an attacker could only time hashes, not tokens.
         if row is None or not hmac.compare_digest(bytes(row["hash"]), expected):
             raise _unauthorized("this token is not known here: ask the operator for one")
+        # check: token-expires - whoever finds an old token uses it
         if row["expires_at"] is not None and row["expires_at"] <= self.clock():
             raise _unauthorized("this token has expired: ask the operator for another one")
         if await self._is_revoked(row):
             raise _unauthorized("this token was revoked: ask the operator for another one")
         # 403 and not 401: the token is valid, so asking for another one would not help.
+        # check: token-scope - an owner acts as the operator of the server
         if row["scope"] != scope:
             raise ProblemError(
                 403,
