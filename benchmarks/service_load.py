@@ -273,7 +273,7 @@ class Load:
             paces = await self._in_turns(made, target, empty, servers, memory)
         seconds = await close_survey(to_s1, made, servers, memory)
         result = require_success(await to_s1.get(f"{made.path}/result")).json()
-        assert (result["state"], result["included"]) == ("published", self.users)
+        assert (result["phase"], result["included"]) == ("published", self.users)
         compared, empty_pace, later = paces
         return {
             "users": self.users,

@@ -34,7 +34,7 @@ from faircount.protocol.topologies.two_servers.reports import (
     vector_size,
 )
 from faircount.protocol.topologies.two_servers.user import respond
-from faircount.protocol.topologies.two_servers.validity import query_at, query_point, report_form
+from faircount.protocol.topologies.two_servers.validity import query_at, query_point, report_layout
 from faircount.sharing.expand import expand_rows
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import SEED_BYTES
@@ -89,16 +89,16 @@ def bytes_of(items: int, users: int) -> int:
 
 def verification(mechanism: ServerLaplace) -> float:
     """Seconds per report, of many at once."""
-    form = report_form(mechanism.modulus, *mechanism.proven_bits, USERS)
+    layout = report_layout(mechanism.modulus, *mechanism.proven_bits, USERS)
     keys = [sha256(bytes([i & 255, i >> 8])).digest() for i in range(REPORTS)]
-    second = expand_rows(keys, form.q, form.width)
+    second = expand_rows(keys, layout.q, layout.width)
     row = draw_vector(mechanism, 7, SystemEntropy())
-    shares = [pack(subtract(row, each, form.q), form.q) for each in second]
-    asked = query_at(form, query_point(form, bytes(32)))
+    shares = [pack(subtract(row, share, layout.q), layout.q) for share in second]
+    asked = query_at(layout, query_point(layout, bytes(32)))
 
     def verify() -> None:
         mine = compute_verifier_shares(asked, shares)
-        theirs = asked.verifier_shares(expand_rows(keys, form.q, form.width))
+        theirs = asked.verifier_shares(expand_rows(keys, layout.q, layout.width))
         if not asked.accepts(mine, theirs).all():
             raise RuntimeError("a valid report was refused")
 
@@ -191,7 +191,10 @@ class Answered:
         people = enumerate(survey.invitations)
         return cls(
             survey,
-            [respond(survey.params, each, at % mechanism.N, entropy).report for at, each in people],
+            [
+                respond(survey.params, invitation, at % mechanism.N, entropy).report
+                for at, invitation in people
+            ],
         )
 
     def servers_seconds(self) -> float:
@@ -201,7 +204,7 @@ class Answered:
             step, _ = coordinate_many(s1.state, self.bodies[at : at + GROUP], s1.rows)
             s1 = s1.after(step)
         s1, out = s1.do(end_phase)
-        s1, _ = converse(s1, self.survey.s2, out)
+        s1, _ = converse(s1, self.survey.s2.copy(), out)
         spent = process_time() - start
         if s1.final is None or not np.any(getattr(s1.final.message, "counts", ())):
             raise RuntimeError("the survey has no result")

@@ -46,6 +46,10 @@ NAMES = {
         "bad_requests",
         "acknowledgements",
         "bad_acknowledgements",
+        "device_messages",
+        "bad_device_messages",
+        "operators",
+        "bad_operators",
     ),
     proofs: ("proven_reports", "bad_reports", "placed_coins"),
 }

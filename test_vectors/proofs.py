@@ -10,8 +10,17 @@ from faircount.core.arrays import Residues
 from faircount.demo.invalid_reports import INVALID
 from faircount.mechanisms.verified import as_verified
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.topologies.two_servers.reports import Release, derive_query, form_of
-from faircount.protocol.topologies.two_servers.validity import Query, ReportForm, prove, query_point
+from faircount.protocol.topologies.two_servers.reports import (
+    AggregateContext,
+    derive_query,
+    report_layout_of,
+)
+from faircount.protocol.topologies.two_servers.validity import (
+    Query,
+    ReportLayout,
+    prove,
+    query_point,
+)
 from faircount.protocol.wire.digests import bitmap, tagged_hash
 from faircount.sharing.expand import expand
 from faircount.sharing.field import subtract
@@ -22,23 +31,23 @@ VALUES = secret(104), secret(103)
 """v1 and v2: what coordinator and aggregator committed to in the parameters."""
 
 
-def _form(params: SurveyParameters) -> ReportForm:
-    found = form_of(params.mechanism)
+def _layout(params: SurveyParameters) -> ReportLayout:
+    found = report_layout_of(params.mechanism)
     assert found is not None  # noqa: S101 - both surveys are proven
     return found
 
 
 def _verify_row(params: SurveyParameters, row: Residues, number: int) -> Case:
     """A row, shared with key `number`: shares, verifier shares and decision."""
-    form = _form(params)
-    query: Query = derive_query(params, form, VALUES)
-    second = expand(secret(number), form.q, form.width)
-    first = subtract(row, second, form.q)
+    layout = _layout(params)
+    query: Query = derive_query(params, layout, VALUES)
+    second = expand(secret(number), layout.q, layout.width)
+    first = subtract(row, second, layout.q)
     verifier_shares = [query.verifier_shares(share[np.newaxis]) for share in (first, second)]
     return {
         "row": row.tolist(),
         "key": secret(number),
-        "share": pack(first, form.q),
+        "share": pack(first, layout.q),
         "verifier_share_1": verifier_shares[0][0].tolist(),
         "verifier_share_2": verifier_shares[1][0].tolist(),
         "accepted": bool(query.accepts(*verifier_shares)[0]),
@@ -46,19 +55,19 @@ def _verify_row(params: SurveyParameters, row: Residues, number: int) -> Case:
 
 
 def _describe_query(params: SurveyParameters) -> Case:
-    form = _form(params)
-    point = query_point(form, derive_key(b"".join(VALUES), params.digest, tagged_hash(b"query")))
+    layout = _layout(params)
+    point = query_point(layout, derive_key(b"".join(VALUES), params.digest, tagged_hash(b"query")))
     values = {
         "v1": VALUES[0],
         "v2": VALUES[1],
         "point": list(point),
-        "modulus": list(form.field.modulus),
+        "modulus": list(layout.field.modulus),
     }
     sizes: dict[str, Any] = {
-        "q": form.q,
-        "items": form.items,
-        "coins": form.coins,
-        "degree": form.degree,
+        "q": layout.q,
+        "items": layout.items,
+        "coins": layout.coins,
+        "degree": layout.degree,
     }
     return {"published": params.published.decode(), **sizes, **values}
 
@@ -67,14 +76,14 @@ def proven_reports() -> list[Case]:
     """A valid report for every item, of surveys without and with coins."""
     made = []
     for params in proven_surveys():
-        form = _form(params)
+        layout = _layout(params)
         reports = []
-        for item in range(form.items):
-            vote = [int(other == item) for other in range(form.items)]
-            coins = [(item >> coin) & 1 for coin in range(form.coins)]
+        for item in range(layout.items):
+            vote = [int(other == item) for other in range(layout.items)]
+            coins = [(item >> coin) & 1 for coin in range(layout.coins)]
             bits = np.array([*vote, *coins], dtype=np.uint8)
-            blind = expand(secret(50 + item), form.q, form.degree)
-            reports.append(_verify_row(params, prove(form, bits, blind), 60 + item))
+            blind = expand(secret(50 + item), layout.q, layout.degree)
+            reports.append(_verify_row(params, prove(layout, bits, blind), 60 + item))
         made.append({**_describe_query(params), "reports": reports})
     return made
 
@@ -84,7 +93,7 @@ def bad_reports() -> list[Case]:
     params = proven_surveys()[-1]
     cases = []
     for number, (why, forge) in enumerate(INVALID.items(), 70):
-        verified = _verify_row(params, forge(_form(params), Listed()), number)
+        verified = _verify_row(params, forge(_layout(params), Listed()), number)
         cases.append({"why": why, **_describe_query(params), **verified})
     return cases
 
@@ -94,8 +103,10 @@ def placed_coins() -> list[Case]:
     params = proven_surveys()[-1]
     manifest_hash = secret(105)
     members = bitmap(range(10), 10)
-    release = Release(params, as_verified(params.mechanism), VALUES, manifest_hash, members)
-    placed = release.placement(10)
+    context = AggregateContext(
+        params, as_verified(params.mechanism), VALUES, manifest_hash, members
+    )
+    placed = context.placement(10)
     known = {
         "published": params.published.decode(),
         "v1": VALUES[0],

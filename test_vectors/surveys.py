@@ -19,9 +19,11 @@ from faircount.protocol.peers import member as user
 from faircount.protocol.peers.messages import PeerKey
 from faircount.protocol.peers.self_mask import AttemptContext, mask_vector
 from faircount.protocol.survey.acknowledgement import sign_together, unsigned_acknowledgement
+from faircount.protocol.survey.devices import sign_for_device
 from faircount.protocol.survey.endings import EndCode, Ending, make_aborted
 from faircount.protocol.survey.invitations import Invitation
-from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
+from faircount.protocol.survey.operators import Operator, format_fingerprint, operator_of
+from faircount.protocol.survey.parameters import NO_KEY, Keys, SurveyParameters, propose
 from faircount.protocol.topologies.explicit import user as explicit_user
 from faircount.protocol.topologies.explicit.messages import Complaint, PeerSum
 from faircount.protocol.topologies.masked import graph
@@ -42,7 +44,13 @@ from faircount.protocol.wire.digests import (
     roster_leaves,
     set_digest,
 )
-from faircount.protocol.wire.messages import PollRequest, Published, Signed, Withdrawal
+from faircount.protocol.wire.messages import (
+    OutcomeRequest,
+    PollRequest,
+    Published,
+    Signed,
+    Withdrawal,
+)
 from faircount.protocol.wire.signing import SigningKey, request_bytes, sign
 from faircount.sharing.keys import SEED_BYTES, public_key
 
@@ -52,8 +60,9 @@ ITEMS = ("tea", "coffee", "water")
 def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
     """A small survey.
 
-    Its keys are number 100 (the coordinator), 101 (the aggregator's signatures) and 102 (the
-    aggregator's encryption).
+    Its keys are number 100 (the coordinator), 101 (the aggregator's signatures), 102 (the
+    aggregator's encryption), 105 and 106 (the operators of the coordinator and the aggregator).
+    Devices of participants have the keys 107 and 108.
     """
     keys = Keys(
         SigningKey(secret(100)).public,
@@ -61,6 +70,8 @@ def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
         pair(102).public,
         sha256(secret(104)).digest(),
         sha256(secret(103)).digest(),
+        SigningKey(secret(105)).public,
+        SigningKey(secret(106)).public,
     )
     mechanism = terms.pop("mechanism", None) or DPDS(items=ITEMS, users=100, p=0.25, floor=20)
     people = {
@@ -108,7 +119,7 @@ def params() -> list[Case]:
             delta=1e-6,
             minimum=10,
         ),
-        parameters(EXPLICIT, attempts=5, phases=(3600, 3600, 600), population="staff"),
+        parameters(EXPLICIT, attempts=5, phase_seconds=(3600, 3600, 600), population="staff"),
         parameters(MASKED, k=26, t=6, attempts=2),
         parameters(
             TWO_STAGE,
@@ -163,7 +174,7 @@ def bad_params() -> list[Case]:
         "not JSON": good[:-1],
         "no attempt": other(attempts=0),
         "too many attempts": other(attempts=(1 << 16) + 1),
-        "two phases where there is one": other(phases=[60, 60]),
+        "two phases where there is one": other(phase_seconds=[60, 60]),
         "a real number between two doubles": other(epsilon=str(int(plain["epsilon"]) + 1)),
         "more spare bits than a field has": other_settings(plain, spare_bits=63),
         "more holders than participants": other_settings(plain, floor=1 << 31),
@@ -179,10 +190,16 @@ def bad_params() -> list[Case]:
         "noise of somebody else": other_proof(noise="users"),
         "coins that nobody flips": other_proof(coins=1),
         "both servers committed to one value": canonical.encode(
-            {**proven, "keys": {**proven["keys"], "s2_commitment": proven["keys"]["s1_commitment"]}}
+            {
+                **proven,
+                "keys": {
+                    **proven["keys"],
+                    "aggregator_commitment": proven["keys"]["coordinator_commitment"],
+                },
+            }
         ).decode(),
         "a server committed to nothing": canonical.encode(
-            {**proven, "keys": {**proven["keys"], "s1_commitment": "00" * 32}}
+            {**proven, "keys": {**proven["keys"], "coordinator_commitment": "00" * 32}}
         ).decode(),
         "a proof that is not there": canonical.encode(
             {
@@ -276,7 +293,9 @@ def graphs() -> list[Case]:
 
 
 def servers_upload() -> list[Case]:
-    """Reports of one client, without and with proofs; salt and nonce are the bytes 00, 01, ..."""
+    """Reports of one client, without and with proofs; salt, nonce and the secret key of the device
+    are the bytes 00, 01, ...
+    """
     with_proofs = [
         _upload(params, draw_vector(params.mechanism, 1, Listed())) for params in proven_surveys()
     ]
@@ -286,7 +305,7 @@ def servers_upload() -> list[Case]:
 def _upload(params: SurveyParameters, response: Residues) -> Case:
     guest = Invitation(secret(10), params.digest)
     seed = secret(12)[:SEED_BYTES]
-    body = servers_user.prepare(
+    body = servers_user.make_report(
         params, guest, response, seed, pair(11), Listed(), StandardCrypto()
     ).report
     return (
@@ -359,7 +378,7 @@ def explicit_users() -> list[Case]:
     for i, member in enumerate(members):
         shares = np.arange(9, dtype=np.uint8).reshape(3, 3) + 10 * i
         placed = replace(member, roster=roster, digest=digest, index=i)
-        sharer = explicit_user.prepare(
+        sharer = explicit_user.make_report(
             placed, np.array([1, 0, 0], dtype=np.uint8), shares, Listed()
         )
         made.append(
@@ -398,7 +417,7 @@ def messages() -> list[Case]:
     two = sha256(b"2").digest()
     examples = [
         PollRequest(SURVEY, 7, one),
-        Withdrawal(SURVEY, one),
+        sign_for_device(Withdrawal, parameters(), one, SigningKey(secret(107))),
         Complaint(SURVEY, 7, one, 2, (1, 258)),
         KeyBundle(SURVEY, 7, one, two, (b"encrypted_share", b"")),
         PeerSum(SURVEY, 7, one, 1, two, b"vector", b"encrypted_share"),
@@ -470,7 +489,11 @@ def acknowledgements() -> list[Case]:
     """The coordinator's acknowledgements of one, two and five messages, with one signature."""
     params = parameters()
     key = SigningKey(secret(100))
-    first_messages = [Withdrawal(SURVEY, sha256(bytes([i])).digest()) for i in range(5)]
+    device = SigningKey(secret(107))
+    access_values = [sha256(bytes([i])).digest() for i in range(5)]
+    first_messages = [
+        sign_for_device(Withdrawal, params, access, device) for access in access_values
+    ]
     made = []
     for count in (1, 2, 5):
         written = [
@@ -480,16 +503,60 @@ def acknowledgements() -> list[Case]:
         signed = sign_together(key, written)
         pairs = zip(first_messages, signed, strict=False)
         made += [
-            {"s1": params.keys.s1, "body": encode(body), "accepted": encode(acknowledgement)}
+            {
+                "s1": params.keys.coordinator,
+                "body": encode(body),
+                "accepted": encode(acknowledgement),
+            }
             for body, acknowledgement in pairs
         ]
     return made
 
 
+def device_messages() -> list[Case]:
+    """What the device that answered signs with its own key: a withdrawal, and a question."""
+    params = parameters()
+    device = SigningKey(secret(107))
+    access = sha256(b"access").digest()
+    examples = [
+        sign_for_device(Withdrawal, params, access, device),
+        sign_for_device(OutcomeRequest, params, access, device),
+    ]
+    return [
+        {"name": type(example).__name__, "published": params.published.decode(), "access": access}
+        | {"secret": device.secret, "public": device.public, "body": encode(example)}
+        for example in examples
+    ]
+
+
+def bad_device_messages() -> list[Case]:
+    """Messages that the device which answered has not signed."""
+    params = parameters()
+    device = SigningKey(secret(107))
+    other = SigningKey(secret(108))
+    access = sha256(b"access").digest()
+    good = sign_for_device(Withdrawal, params, access, device)
+    asked = sign_for_device(OutcomeRequest, params, access, device)
+    elsewhere = sign_for_device(
+        Withdrawal, replace(params, question="another question"), access, device
+    )
+    cases = [
+        ("the signature of a question", replace(good, signature=asked.signature)),
+        ("of another invitation", replace(good, access=bytes(32))),
+        ("the key of another device", replace(good, device_key=other.public)),
+        ("for other parameters", elsewhere),
+        ("no signature", replace(good, signature=bytes(64))),
+    ]
+    return [
+        {"why": why, "published": params.published.decode(), "body": encode(wrong)}
+        for why, wrong in cases
+    ]
+
+
 def bad_acknowledgements() -> list[Case]:
     """Acknowledgements that a client must refuse."""
     key = SigningKey(secret(100))
-    body = Withdrawal(SURVEY, bytes(32))
+    body = sign_for_device(Withdrawal, parameters(), bytes(32), SigningKey(secret(107)))
     hashes = [sha256(encode(body)).digest(), bytes(32)]
     good = sign_together(key, [unsigned_acknowledgement(SURVEY, digest) for digest in hashes])[0]
     cases = [
@@ -529,3 +596,52 @@ def bad_requests() -> list[Case]:
         ),
     ]
     return [{"why": why, "public": public, "statement": encode(wrong)} for why, wrong in cases]
+
+
+# --- operators
+
+
+def operators() -> list[Case]:
+    """Signatures of both operators under the parameters, and the fingerprints of their keys."""
+    params = proven_surveys()[0]
+    return [_signed_operators(params)]
+
+
+def bad_operators() -> list[Case]:
+    """Signatures that show a client nothing about who runs the servers."""
+    params = proven_surveys()[0]
+    good = _signed_operators(params)
+    others = Operator(params.s1_operator, SigningKey(secret(107)))
+    other_survey = _signed_operators(replace(params, survey=bytes(16)))
+    cases = [
+        ("no signature", {"s1": None}),
+        ("not hexadecimal", {"s2": "zz" * 64}),
+        ("too long", {"s1": good["s1"].hex() + "00"}),
+        ("the roles exchanged", {"s1": good["s2"], "s2": good["s1"]}),
+        ("signed by another key", {"s1": others.sign(params, Party.COORDINATOR)}),
+        ("signed for another survey", {"s1": other_survey["s1"], "s2": other_survey["s2"]}),
+        (
+            "another name",
+            {"published": replace(params, s2_operator="Acme").published.decode()},
+        ),
+        (
+            "no key",
+            {
+                "published": replace(
+                    params, keys=replace(params.keys, s1_operator_key=NO_KEY)
+                ).published.decode()
+            },
+        ),
+    ]
+    return [{"why": why, **good, **change} for why, change in cases]
+
+
+def _signed_operators(params: SurveyParameters) -> Case:
+    first, key_1 = operator_of(params, Party.COORDINATOR)
+    second, key_2 = operator_of(params, Party.AGGREGATOR)
+    return {
+        "published": params.published.decode(),
+        "s1": Operator(first, SigningKey(secret(105))).sign(params, Party.COORDINATOR),
+        "s2": Operator(second, SigningKey(secret(106))).sign(params, Party.AGGREGATOR),
+        "fingerprints": [format_fingerprint(key_1), format_fingerprint(key_2)],
+    }

@@ -34,7 +34,7 @@ class Performance:
 
 
 def sum_law(channel: Channel, included: int, truth: float, covers: str = "users") -> NoiseLaw:
-    """Law of one item's opened sum, for `truth` the users' own frequency or that of their
+    """Law of one item's revealed sum, for `truth` the users' own frequency or that of their
     population.
     """
     if covers == "population":
@@ -111,7 +111,7 @@ def _possible(truths: ArrayLike, included: int, covers: str) -> Floats:
 def measured(
     truth: float, pmf: Floats, low: Floats, high: Floats, center: Floats, half: float
 ) -> Performance:
-    """Average over the sums that can be opened; the oracle's interval is center +- half."""
+    """Average over the sums that can be revealed; the oracle's interval is center +- half."""
     oracle_low, oracle_high = np.clip(center - half, 0, 1), np.clip(center + half, 0, 1)
     return Performance(
         float(truth),

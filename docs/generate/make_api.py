@@ -70,7 +70,7 @@ SECTIONS: dict[str, list[str]] = {
 ABOUT = {
     "Mechanisms": """
 Every mechanism has the same verbs: `respond` (what a client makes of its answer), `decode` (the
-opened sum as numbers), `estimate` (frequencies from them), `variance` (of the estimates, in
+revealed sum as numbers), `estimate` (frequencies from them), `variance` (of the estimates, in
 theory), `guarantee` (its exact privacy) and `draw` (an outcome from counts alone, for simulations:
 10^8 users in milliseconds). `fc.run` calls them in order. [Privacy and
 mechanisms](../explanation/privacy.md) compares them.

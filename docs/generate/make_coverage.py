@@ -325,7 +325,7 @@ def _head(tables: dict[str, list[str]]) -> list[str]:
         "every mechanism at one n in each of the next two tables, every n for some mechanism, and two in three pairs of groups with",
         "one kind of weights. `make coverage` recomputes all of them.",
         "",
-        f"Nominal level 95%, {ITEMS} items. Coverage is computed by enumerating every sum that can be opened, not",
+        f"Nominal level 95%, {ITEMS} items. Coverage is computed by enumerating every sum that can be revealed, not",
         f"simulated. (PM alone, whose interval depends on two sums, is: {RUNS:,} runs, standard error 0.0023.)",
         "`coverage` is the worst over an item of uniform data (1/12), three of skewed data (Zipf 1.2: ranks 1, 4, 12)",
         "and one that nobody holds. The oracle knows the variance at the truth and uses estimate +- 1.96 standard",

@@ -10,6 +10,8 @@ from page import write
 
 import faircount as fc
 from faircount.accounting import exact, gaussian, paper, two_stage
+from faircount.accounting.composition import sampling_pair
+from faircount.accounting.divergence import hockey_stick
 from faircount.accounting.guarantee import S1, Relation, insiders
 from faircount.estimation import weighting
 from faircount.mechanisms.two_stage import TSS
@@ -131,17 +133,27 @@ def s1_view() -> str:
 
 
 def insiders_table() -> str:
-    known = fc.DPDS(items=30, users=4000, p=0.5, floor=100)
-    cells = [
-        (t, known.guarantee(epsilon=0.5, adversary=insiders(t)).delta) for t in (0, 1, 10, 50, 100)
+    """The bound that is stated, and the exact delta if the insiders hold the two worst items."""
+    k, p, eps = 100, 0.5, 0.5
+    known = fc.DPDS(items=30, users=4000, p=p, floor=k)
+    numbers = (0, 1, 10, 50, 100)
+    stated = [known.guarantee(epsilon=eps, adversary=insiders(t)).delta for t in numbers]
+    truth = []
+    for t in numbers:
+        splits = [(k - first, k - t + first) for first in range(t + 1)]
+        truth.append(max(split_delta(*split, p, eps) for split in splits))
+    rows = [
+        ["colluding users t", *map(str, numbers)],
+        ["---"] * (1 + len(numbers)),
+        ["delta as stated, an upper bound", *map(g, stated)],
+        ["exact, if they hold the worst items", *map(g, truth)],
     ]
-    return (
-        "| colluding users t | "
-        + " | ".join(str(t) for t, _ in cells)
-        + " |\n|---|"
-        + "---|" * len(cells)
-        + ("\n| delta | " + " | ".join(g(d) for _, d in cells) + " |")
-    )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def split_delta(up: int, down: int, p: float, epsilon: float) -> float:
+    """Delta if the user hides among so many others before and after the answer is replaced."""
+    return hockey_stick((sampling_pair(up, p), sampling_pair(down, p).swap()), epsilon)
 
 
 def printed_dpdg() -> str:

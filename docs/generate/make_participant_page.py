@@ -4,7 +4,8 @@ fails if the page is out of date.
 
 from page import write
 
-from faircount.server.coordinator.participant_page import POLICY, page_hash
+from faircount.server.common.page_files import page_hash
+from faircount.server.common.participant_page import POLICY
 
 TEXT = """# The participant's page
 
@@ -23,8 +24,10 @@ packages and no build step.
 3. **What will leave the device**: the bytes of both shares beside the answer. Nothing is sent
    before the participant has chosen and confirmed, so a mail scanner that opens the link, or
    submits the form, changes nothing.
+   Beside them it says what the owner could do with a copy of the invitation.
 4. **What became of it**: acknowledged with the coordinator's signature, counted with an inclusion
-   proof, withdrawn, or how the survey ended; the result with 95% intervals; a receipt to save.
+   proof, withdrawn, or how the survey ended; the result with 95% intervals; a receipt to save. A
+   warning if another device has shown the invitation.
 
 The page speaks English and German (`page/strings.js` has every sentence; a further language is a
 further object) and uses logical sides in its layout, so that a right-to-left language needs no
@@ -35,6 +38,9 @@ other style sheet.
 - The hash of the parameters must be the digest in the [invitation
   code](../reference/invitation-code.md). So the coordinator cannot show other parameters, other
   keys or another guarantee.
+- The operators of both servers must have signed these parameters with the keys in them. The page
+  shows the fingerprints of the keys, to be compared with those that the organizations publish: a
+  name alone can be made up. If both servers have one name or one key, it warns.
 - For `laplace` and `server-laplace` it computes the noise table with integers of any size and
   compares its digest; for every mechanism all derived numbers; where reports are proven, the field
   and degree of the proof, and that each server has committed to a value of its own. It refuses
@@ -56,27 +62,33 @@ be closed at any time, in browsers that delete storage after a week, can honestl
 ## What the device stores
 
 One record per survey in IndexedDB, written with strict durability before anything is sent and
-encrypted under a key that scripts cannot read out: the bytes that are sent, the acknowledgement and
-the parameters. Neither the answer nor the token is stored. A retry sends the same bytes, and a
-second tab finds what the first one drew. The page retries while it is open and continues when it is
-opened again; it then also sends again what the coordinator had acknowledged, because a restored
-coordinator may have lost it. "Forget" deletes the record with its key. Opening the page for the
-first time needs a connection.
+encrypted under a key that scripts cannot read out: the bytes that are sent, the key with which this
+device can withdraw, the acknowledgement and the parameters. Neither the answer nor the token is
+stored. A retry sends the same bytes, and a second tab finds what the first one drew. The page
+retries while it is open and continues when it is opened again; it then also sends again what the
+coordinator had acknowledged, because a restored coordinator may have lost it. "Forget" deletes the
+record with its key: after that nobody can withdraw. Opening the page for the first time needs a
+connection.
 
 ## What is not covered
 
 **Other JavaScript from the coordinator.** Whoever serves a page decides what it does: the
 coordinator could send one participant a page that reveals the answer, and the digest in the
-invitation does not prevent that. Three things help: an installed program (`faircount answer`), a
-company that [serves the module itself](../how-to/embed-in-a-page.md), or comparing the hash of the
-page, which is the same for everybody:
+invitation does not prevent that. Neither does a hash that the coordinator shows: one that sends
+another page also sends the true hash. What helps is a program that does not come from the
+coordinator: the installed one (`faircount answer`), a [page from another
+origin](../how-to/embed-in-a-page.md#serve-the-whole-page), or a company that [serves the module
+itself](../how-to/embed-in-a-page.md).
+
+Whoever saves the files that a browser received can compare their hash, which is the same for
+everybody, with the one on the invitation. Of the page that a coordinator serves it is:
 
 ```text
 {hash}
 ```
 
-The coordinator publishes it at `/page.json`, with the hash of every file. Anybody can compute it
-from the files with common tools:
+Anybody can compute it from the files with common tools (`/page.json` has the hash of every file, to
+find the one that differs):
 
 ```sh
 cd src/faircount/web

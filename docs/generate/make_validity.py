@@ -62,7 +62,7 @@ cheat or vanish, and for a set of any size.
 reports are fixed, the servers' values (under another label than the query's) decide for every coin
 whether it is turned over and which item it belongs to: D coins for every item, from D different
 participants. So a coin is fair whatever its client chose, and an honest one stays secret because
-only sums are opened. D = D0 + t, where D0 coins are enough and t participants may collude: with D0
+only sums are revealed. D = D0 + t, where D0 coins are enough and t participants may collude: with D0
 coins alone and 100 of 1,000 participants colluding, delta could be {short:.1e} instead of
 {delta:g}. m = ceil(D N / n_min) coins per participant suffice when n_min remain; n_min must be at
 least D.

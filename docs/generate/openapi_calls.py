@@ -25,6 +25,9 @@ OPERATORS: dict[tuple[str, str], Call] = {
 }
 
 COORDINATOR: dict[tuple[str, str], Call] = {
+    ("GET", "/v1/operator"): Call(ANYBODY),
+    ("GET", f"{SURVEY}/operators"): Call(ANYBODY),
+    ("PUT", f"{SURVEY}/operators"): Call(body=BYTES),
     ("POST", "/v1/survey-keys"): Call(answers={201: JSON}),
     ("GET", "/v1/reservations"): Call(query=("population",)),
     ("PUT", SURVEY): Call(body=JSON, answers=MADE),
@@ -46,6 +49,7 @@ COORDINATOR: dict[tuple[str, str], Call] = {
 }
 
 AGGREGATOR: dict[tuple[str, str], Call] = {
+    ("GET", "/v1/operator"): Call(ANYBODY),
     ("POST", "/v1/survey-keys"): Call(answers={201: JSON}),
     ("PUT", POPULATION): Call(body=s2.Budget, answers=MADE),
     ("GET", POPULATION): Call(),

@@ -13,7 +13,7 @@ import { parseInvited } from "../../src/faircount/web/client/parameters.js";
 import { prove } from "../../src/faircount/web/client/proof.js";
 import { systemRandom } from "../../src/faircount/web/client/random.js";
 import { generateKeyPair } from "../../src/faircount/web/client/encryption.js";
-import { createReport, encodeReport } from "../../src/faircount/web/client/report.js";
+import { makeReport, encodeReport } from "../../src/faircount/web/client/report.js";
 
 const asked = JSON.parse(readFileSync(0));
 const answers = [];
@@ -30,7 +30,7 @@ async function answer(published, people) {
       const guest = await deriveInvitation(unhex(token), params.digest);
       const made = Array.isArray(position)
         ? forgeReport(params, guest, position)
-        : createReport(params, guest, position, systemRandom);
+        : makeReport(params, guest, position, systemRandom);
       bodies.push(hex((await made).message));
     }
     return { bodies };
@@ -40,9 +40,9 @@ async function answer(published, people) {
 }
 
 async function forgeReport(params, guest, numbers) {
-  const { form } = params.drawn;
+  const { layout } = params.drawn;
   const bits = numbers.map((value) => Number(residue(BigInt(value), params.q)));
-  const blind = uniformElements(params.q, form.degree, systemRandom).map(Number);
-  const row = prove(form, bits, blind).map(BigInt);
+  const blind = uniformElements(params.q, layout.degree, systemRandom).map(Number);
+  const row = prove(layout, bits, blind).map(BigInt);
   return encodeReport(params, guest, row, systemRandom(16), await generateKeyPair(), systemRandom);
 }

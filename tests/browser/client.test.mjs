@@ -11,7 +11,7 @@ import { sha256 } from "../../src/faircount/web/client/digests.js";
 import { uniformElements } from "../../src/faircount/web/client/field.js";
 import { MECHANISMS } from "../../src/faircount/web/client/mechanisms.js";
 import { laplaceEpsilon } from "../../src/faircount/web/client/privacy.js";
-import { prove, reportForm } from "../../src/faircount/web/client/proof.js";
+import { prove, reportLayout } from "../../src/faircount/web/client/proof.js";
 import { systemRandom } from "../../src/faircount/web/client/random.js";
 import { Refusal } from "../../src/faircount/web/client/refusal.js";
 import { interpolation, times, vanishing } from "../../src/faircount/web/client/small_field.js";
@@ -133,11 +133,11 @@ test("products of residues are exact up to the largest modulus", () => {
 });
 
 test("a proof in the largest field is exact: h Z = f (f - 1), and f has the bits as values", () => {
-  const form = reportForm(BigInt(LARGEST), 30, 5, 1000);
+  const layout = reportLayout(BigInt(LARGEST), 30, 5, 1000);
   const bits = Array.from({ length: 35 }, (_, at) => Number(at === 29 || at % 3 === 1));
-  const blind = uniformElements(BigInt(LARGEST), form.degree, systemRandom).map(Number);
-  const row = prove(form, bits, blind);
-  assert.equal(row.length, form.width);
+  const blind = uniformElements(BigInt(LARGEST), layout.degree, systemRandom).map(Number);
+  const row = prove(layout, bits, blind);
+  assert.equal(row.length, layout.width);
   const z = vanishing(35, LARGEST);
   const q = BigInt(LARGEST);
   const value = (polynomial, x) =>
@@ -146,7 +146,7 @@ test("a proof in the largest field is exact: h Z = f (f - 1), and f has the bits
   bits.forEach((bit, at) => assert.equal(value(through, BigInt(at)), BigInt(bit)));
   for (const x of [35n, 1000n, 4294967290n]) {
     const f = (value(through, x) + value(z, x) * value(blind, x)) % q;
-    const h = value(row.slice(35 + form.degree), x);
+    const h = value(row.slice(35 + layout.degree), x);
     assert.equal((f * (f + q - 1n)) % q, (h * value(z, x)) % q);
   }
 });
@@ -159,11 +159,11 @@ test("words that would make elements unequally likely are drawn again", () => {
 });
 
 test("the coins in a report are fair: every random byte counted once", () => {
-  const form = reportForm(223n, 3, 3, 10);
+  const layout = reportLayout(223n, 3, 3, 10);
   const found = new Array(8).fill(0);
   for (let byte = 0; byte < 256; byte += 1) {
     const random = (size) => new Uint8Array(size).fill(size === 1 ? byte : 0);
-    const row = MECHANISMS["placed-coins"].vector({ form }, 3, 1, random);
+    const row = MECHANISMS["placed-coins"].vector({ layout }, 3, 1, random);
     assert.deepEqual(row.slice(0, 3), [0n, 1n, 0n]);
     found[Number(row[3] * 4n + row[4] * 2n + row[5])] += 1;
   }

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
-from in_process import Pair, in_process
+from in_process import Pair, in_process, rename_operator
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from trial_survey import fetch_survey_keys, register_parameters
 
 from faircount.client.invitation_codes import Code
 from faircount.client.participation import connect
@@ -24,7 +25,7 @@ from faircount.core.errors import FaircountError
 from faircount.dashboard.app import dashboard_app
 from faircount.dashboard.surveys import Surveys
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.protocol import SERVERS, Invitation, Keys, SurveyParameters, propose
+from faircount.protocol import SERVERS, Invitation, SurveyParameters, propose
 from faircount.protocol.wire.signing import SigningKey
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.coordinator.app import coordinator_app
@@ -135,39 +136,29 @@ class Trial:
     async def _create(self, users: int, opened: bool, terms: dict[str, Any]) -> list[str]:
         mechanism = terms.pop("mechanism", None) or proven(users)
         entropy = SystemEntropy()
+        words = {**WORDS, **terms}
+        rename_operator(self.pair.s1.server, words["s1_operator"])
+        rename_operator(self.pair.s2.server, words["s2_operator"])
         params = propose(
             mechanism,
-            await self._keys(),
+            await fetch_survey_keys(self.pair.to_s1, self.pair.to_s2),
             survey=entropy.bytes(16),
             topology=SERVERS,
-            **{**WORDS, **terms},
+            **words,
         )
         invitations = [Invitation.issue(params.digest, entropy) for _ in range(users)]
         self.params.append(params)
         await self.pair.to_s2.put(
             "/v1/populations/customers", json={"epsilon": 10_000.0, "delta": 0.5}
         )
-        for client in (self.pair.to_s1, self.pair.to_s2):
-            (await client.put(self.path, content=params.published)).raise_for_status()
-        access = b"".join(each.access for each in invitations)
-        guests = b"".join(each.user + each.enrolment_mac_key for each in invitations)
+        await register_parameters(self.pair.to_s1, self.pair.to_s2, params)
+        access = b"".join(issued.access for issued in invitations)
+        guests = b"".join(issued.user + issued.enrolment_mac_key for issued in invitations)
         (await self.pair.to_s1.put(f"{self.path}/invited/0", content=access)).raise_for_status()
         (await self.pair.to_s2.put(f"{self.path}/invited/0", content=guests)).raise_for_status()
         if opened:
             await self._open()
-        return [Code(params.survey, each).link(self.address) for each in invitations]
-
-    async def _keys(self) -> Keys:
-        first = (await self.pair.to_s1.post("/v1/survey-keys")).json()
-        second = (await self.pair.to_s2.post("/v1/survey-keys")).json()
-        named = (
-            first["signing_key"],
-            second["signing_key"],
-            second["encryption_key"],
-            first["commitment"],
-            second["commitment"],
-        )
-        return Keys(*(bytes.fromhex(each) for each in named))
+        return [Code(params.survey, invitation).link(self.address) for invitation in invitations]
 
     @property
     def path(self) -> str:
@@ -221,7 +212,7 @@ WORDS = {
     "s1_operator": "Aldmoor Council",
     "s2_operator": "Count & Sons",
     "population": "customers",
-    "phases": (3600,),
+    "phase_seconds": (3600,),
 }
 
 
@@ -265,8 +256,8 @@ def visitor(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for context in made:
+        context.close()
 
 
 def _look_at(page: Page, name: str) -> None:
@@ -279,7 +270,8 @@ def _look_at(page: Page, name: str) -> None:
             page.emulate_media(color_scheme=scheme)
             found = Axe().run(page, options=RULES).response["violations"]
             assert [
-                (each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found
+                (violation["id"], [node["html"][:120] for node in violation["nodes"]])
+                for violation in found
             ] == [], name
             if SHOTS:
                 page.screenshot(path=Path(SHOTS, f"{name}-{width}-{scheme}.png"), full_page=True)
@@ -304,11 +296,11 @@ class Owner:
         self.surveys.create({**FORM, "name": name, **change})
         self.surveys.request(name, "open", {})
         survey = self.surveys.survey(name)
-        return [each.code.link(survey.owner.public_address) for each in survey.invitees()]
+        return [invitee.code.link(survey.owner.public_address) for invitee in survey.invitees()]
 
     def ends(self, name: str) -> None:
         """Close it, and let both servers count."""
-        self.surveys.request(name, "close", {"state": "submitting", "attempt": 0})
+        self.surveys.request(name, "close", {"phase": "submitting", "attempt": 0})
         self.trial.settle()
 
 

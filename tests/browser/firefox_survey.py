@@ -177,7 +177,7 @@ def test_a_survey_in_firefox_gives_the_right_sum(trial, firefox: Firefox) -> Non
     trial.answers(links[PEOPLE : PEOPLE + CLIENTS], "Carrow")
     result = trial.close()
     assert result["included"] == PEOPLE + CLIENTS
-    assert [each["count"] for each in result["counts"]] == [1, 1, 1 + CLIENTS]
+    assert [entry["count"] for entry in result["counts"]] == [1, 1, 1 + CLIENTS]
     tab = people[1].visits(links[1])
     tab.sees("Your answer was counted")
     rows = tab.says(
@@ -199,13 +199,13 @@ def test_a_tab_closed_before_its_answer_was_sent_comes_back_with_it(
     tab.sees("Saved on this device, not sent yet")
     address = tab.says("location.href")
     assert "#" not in address  # the token has left the address bar
-    assert trial.status()["users"] == 0
+    assert trial.status()["responses"] == 0
     tab.closes()
     person.is_offline(False)
     tab = person.visits(address)
     tab.clicks("button", "Show: Where do you live?")
     tab.sees("Thank you! Your answer has arrived")
-    assert trial.status()["users"] == 1
+    assert trial.status()["responses"] == 1
     tab.clicks("button", "Was my answer counted?")
     wait_for(
         lambda: tab.says("document.querySelector('p[role=status]').textContent"),

@@ -6,6 +6,7 @@ import {
 } from "../../src/faircount/web/client/canonical_json.js";
 import { bytesText, hex, textBytes, unhex } from "../../src/faircount/web/client/bytes.js";
 import { decode, encode, KNOWN } from "../../src/faircount/web/client/codec.js";
+import { devicePublicKey, signForDevice } from "../../src/faircount/web/client/device.js";
 import {
   entryLeaf, paramsDigest, rootOfPath, sha256,
 } from "../../src/faircount/web/client/digests.js";
@@ -13,6 +14,7 @@ import { expand, pack, subtract, unpack } from "../../src/faircount/web/client/f
 import {
   deriveInvitation, enrolmentMacKey, entryMac,
 } from "../../src/faircount/web/client/invitation.js";
+import { checkOperators } from "../../src/faircount/web/client/operators.js";
 import { parseInvited, parse } from "../../src/faircount/web/client/parameters.js";
 import { decoysDelta, samplingDelta } from "../../src/faircount/web/client/privacy.js";
 import { prove } from "../../src/faircount/web/client/proof.js";
@@ -31,6 +33,7 @@ import { accepts, blindedAt, fieldOf, pointOf, valueAt, verifierShareOf } from "
 /** Files that a participant's client in the `servers` topology does not need. */
 export const NOT_OURS = [
   "shamir", "bad_shamir", "masks", "graphs", "sets", "explicit_users", "placed_coins",
+  "bad_device_messages",
 ];
 
 const ONE = 1n << 128n;
@@ -197,13 +200,13 @@ export const REPLAYS = {
 
   async proven_reports(one) {
     const { drawn } = await parse(textBytes(one.published));
-    const [size, { q, degree, proof }] = [one.items + one.coins, drawn.form];
+    const [size, { q, degree, proof }] = [one.items + one.coins, drawn.layout];
     const wanted = [one.q, one.degree, one.coins, one.modulus];
-    equal([q, degree, proof.coins, proof.modulus], wanted, "form");
+    equal([q, degree, proof.coins, proof.modulus], wanted, "layout");
     for (const report of one.reports) {
       const bits = report.row.slice(0, size);
       const blind = report.row.slice(size, size + one.degree);
-      equal(prove(drawn.form, bits, blind), report.row, "row");
+      equal(prove(drawn.layout, bits, blind), report.row, "row");
       await judged({ ...one, ...report }, true);
     }
   },
@@ -236,12 +239,31 @@ export const REPLAYS = {
     equal([name, await verifyStatement(unhex(one.public), signed)], ["Signed", null], one.why);
   },
 
+  async device_messages(one) {
+    const params = await parse(textBytes(one.published));
+    const secret = unhex(one.secret);
+    const made = await signForDevice(one.name, params, unhex(one.access), secret);
+    equal([hex(await devicePublicKey(secret)), hex(made)], [one.public, one.body], "signed");
+  },
+
   async acknowledgements(one) {
     equal(await acknowledged(one), true, "acknowledgement");
   },
 
   async bad_acknowledgements(one) {
     equal(await acknowledged(one), false, one.why);
+  },
+
+  async operators(one) {
+    const params = await parse(textBytes(one.published));
+    await checkOperators(params, one);
+    const { s1, s2 } = params.fingerprints;
+    equal([s1, s2], one.fingerprints, "fingerprints");
+  },
+
+  async bad_operators(one) {
+    const params = await parse(textBytes(one.published));
+    equal(await refused(() => checkOperators(params, one), one.why), "operators", "reason");
   },
 };
 
@@ -264,7 +286,7 @@ async function judged(one, accepted) {
 async function acknowledged(one) {
   const survey = Uint8Array.from({ length: 16 }, (_, at) => at);
   const accepted = await decode(unhex(one.accepted));
-  return verifyAcknowledgement({ s1: unhex(one.s1) }, survey, accepted, unhex(one.body));
+  return verifyAcknowledgement({ coordinator: unhex(one.s1) }, survey, accepted, unhex(one.body));
 }
 
 const u32Hex = (value) => value.toString(16).padStart(8, "0");

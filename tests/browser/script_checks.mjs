@@ -68,10 +68,10 @@ const ATTACKS = {
     const acknowledgement = await acknowledge(server, message);
     const results = [
       (await verifyStatement(server.key, await statementOf(server))) !== null,
-      await verifyAcknowledgement({ s1: server.key }, SURVEY, acknowledgement, message),
+      await verifyAcknowledgement({ coordinator: server.key }, SURVEY, acknowledgement, message),
       (await rootOfPath(0, 2, [ZEROS], ZEROS)) !== null,
       (await verifyOutcome(
-        { survey: SURVEY, keys: { s2: server.key } }, await statementOf(server),
+        { survey: SURVEY, keys: { aggregator: server.key } }, await statementOf(server),
       )) !== null,
     ];
     return results.every(Boolean);
@@ -93,9 +93,9 @@ const ATTACKS = {
     const elsewhere = new Uint8Array(16).fill(2);
     const forMine = { ...mine, message_hash: other.message_hash };
     return (
-      (await verifyAcknowledgement({ s1: server.key }, SURVEY, forMine, textBytes("mine"))) ||
+      (await verifyAcknowledgement({ coordinator: server.key }, SURVEY, forMine, textBytes("mine"))) ||
       (await verifyAcknowledgement(
-        { s1: server.key }, SURVEY, { ...mine, survey: elsewhere, message_hash: hash },
+        { coordinator: server.key }, SURVEY, { ...mine, survey: elsewhere, message_hash: hash },
         textBytes("mine"),
       ))
     );
@@ -130,17 +130,17 @@ const ATTACKS = {
   "page-outcome-survey": async () => {
     const server = await signer();
     const other = await statementOf(server, { survey: new Uint8Array(16).fill(2) });
-    return (await verifyOutcome({ survey: SURVEY, keys: { s2: server.key } }, other)) !== null;
+    return (await verifyOutcome({ survey: SURVEY, keys: { aggregator: server.key } }, other)) !== null;
   },
   "page-outcome-parameters": async () => {
     const server = await signer();
     const published = {
       survey: SURVEY, digest: ZEROS, manifest_hash: ZEROS, root: ZEROS, included: 2,
       counts: [1n, 1n], epsilon: textBytes("1"), delta: textBytes("0"),
-      realized_epsilon: textBytes("1"), realized_delta: textBytes("0"), against: 0, refused: 0,
+      realized_epsilon: textBytes("1"), realized_delta: textBytes("0"), against: [], rejected: 0,
     };
     const signed = await signedBy(server.sign, AGGREGATOR, await encode("Published", published));
-    const params = { survey: SURVEY, digest: new Uint8Array(32).fill(7), keys: { s2: server.key } };
+    const params = { survey: SURVEY, digest: new Uint8Array(32).fill(7), keys: { aggregator: server.key } };
     const own = { ...params, digest: ZEROS };
     if ((await verifyOutcome(own, signed)) === null) throw new Error("the true one is refused");
     return (await verifyOutcome(params, signed)) !== null;

@@ -69,7 +69,7 @@ def test_a_changed_answer_is_noticed_by_the_replay(library_page) -> None:
     packing = json.loads((ROOT / "test_vectors" / "packing.json").read_text(encoding="utf-8"))
     packing["cases"][1]["packed"] = "00" + packing["cases"][1]["packed"][2:]
     found = library_page.evaluate(REPLAY, {"packing": packing})
-    assert [each.split(":")[0] for each in found["problems"]] == ["packing 1"]
+    assert [problem.split(":")[0] for problem in found["problems"]] == ["packing 1"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,10 @@ def test_two_answers_share_one_draw_so_that_the_total_is_exact() -> None:
 def surveyed(mechanism, people: list) -> Result:
     """The result if everybody uses the browser's client; a list of numbers is a forged report."""
     survey = set_up(mechanism, SERVERS, SystemEntropy(), question="tea?")
-    invited = [[each.token.hex(), at] for each, at in zip(survey.invitations, people, strict=False)]
+    invited = [
+        [invitation.token.hex(), at]
+        for invitation, at in zip(survey.invitations, people, strict=False)
+    ]
     (said,) = answers({"published": survey.params.published.decode(), "people": invited})
     s1, s2 = survey.s1, survey.s2
     for body in said["bodies"]:
@@ -180,7 +183,7 @@ def test_a_proof_for_a_tree_of_another_size_proves_nothing() -> None:
 def test_the_clients_coins_are_fair_and_as_many_as_published() -> None:
     decoys = Decoys(items=ITEMS, users=40, epsilon=1.0, delta=1e-3)
     survey = set_up(decoys, SERVERS, SystemEntropy())
-    people = [[each.token.hex(), 1] for each in survey.invitations]
+    people = [[invitation.token.hex(), 1] for invitation in survey.invitations]
     (said,) = answers({"published": survey.params.published.decode(), "people": people})
     s1, s2 = survey.s1, survey.s2
     for body in said["bodies"]:
@@ -200,7 +203,7 @@ def test_laplace_parameters_of_many_kinds_are_computed_alike() -> None:
         for epsilon in (0.02, 0.3, 1.0, 3.7, 20.0)
         for items, users, insiders, spare in ((5, 10, 2, 0), (2, 333, 1, 10))
     ]
-    assert answers(*({"published": published(each), "people": []} for each in kinds)) == [
+    assert answers(*({"published": published(kind), "people": []} for kind in kinds)) == [
         {"bodies": []}
     ] * len(kinds)
 
@@ -227,7 +230,7 @@ def test_other_mechanisms_are_computed_alike() -> None:
         PlacedCoins(items=30, users=1000, epsilon=1.0, delta=1e-6, insiders=50, dropouts=100),
         PlacedCoins(items=4, users=300, epsilon=1.0, coins=200, dropouts=7, spare_bits=16),
     ]
-    assert answers(*({"published": published(each), "people": []} for each in kinds)) == [
+    assert answers(*({"published": published(kind), "people": []} for kind in kinds)) == [
         {"bodies": []}
     ] * len(kinds)
 
@@ -263,12 +266,12 @@ def test_a_promise_that_does_not_hold_is_refused_at_the_edge() -> None:
         changed(dpds, delta=less["delta"]),
         changed(dpds, minimum=json.loads(dpds)["minimum"] - 1),
     ]
-    assert answers(*({"published": each, "people": []} for each in worse)) == [
+    assert answers(*({"published": text, "people": []} for text in worse)) == [
         {"refused": "promise"}
     ] * len(worse)
-    for each in worse:
+    for text in worse:
         with pytest.raises(RefusedError):
-            SurveyParameters.parse(each.encode())
+            SurveyParameters.parse(text.encode())
 
 
 def test_values_that_do_not_follow_are_refused() -> None:
@@ -292,7 +295,7 @@ def test_values_that_do_not_follow_are_refused() -> None:
     }
     wanted = [{"refused": code} for code, texts in bad.items() for _ in texts]
     assert (
-        answers(*({"published": each, "people": []} for texts in bad.values() for each in texts))
+        answers(*({"published": text, "people": []} for texts in bad.values() for text in texts))
         == wanted
     )
 

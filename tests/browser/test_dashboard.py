@@ -87,7 +87,7 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     assert [row["person"] for row in left] == [row["person"] for row in rows[5:]]
     page.get_by_role("button", name="Close now").click()
     page.get_by_role("button", name="No", exact=True).click()
-    assert owner.surveys.one("drinks")["status"]["state"] == "submitting"
+    assert owner.surveys.one("drinks")["status"]["phase"] == "submitting"
     page.get_by_role("button", name="Close now").click()
     page.get_by_role("button", name="Yes, close it").click()
     waits(page, "The coordinator has been waiting for the aggregator since")
@@ -103,7 +103,7 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     expect(page.get_by_text("Spent: epsilon 40 of 100")).to_be_visible()
     begins = {"CSV": b"item,estimate", "JSON": b"{", "PNG": b"\x89PNG", "SVG": b"<?xml"}
     assert {
-        kind: saved(page, kind).startswith(each) for kind, each in begins.items()
+        kind: saved(page, kind).startswith(start) for kind, start in begins.items()
     } == dict.fromkeys(begins, True)
     page.get_by_role("button", name="Your surveys").click()
     expect(page.get_by_role("listitem").filter(has_text="drinks")).to_contain_text(
@@ -143,7 +143,7 @@ def test_too_few_refusals_and_a_silent_second_server_are_told(
     owner.creates("slow")
     true = Surveys.one
     second = {
-        "aggregator": {"state": "counting", "rejections": {"wrong_shares": 7}},
+        "aggregator": {"phase": "counting", "rejections": {"wrong_shares": 7}},
         "budget": None,
     }
 
@@ -267,13 +267,13 @@ def test_invitations_of_a_survey_from_the_command_line_are_made_here(owner) -> N
     before = owner.surveys.one("bare")
     assert (before["invited"], before["status"], before["population"]) == (False, None, "")
     after = owner.surveys.request("bare", "invite", {})
-    assert (after["invited"], after["status"]["people"], after["status"]["waits_for"]) == (
+    assert (after["invited"], after["status"]["invited"], after["status"]["waits_for"]) == (
         True,
         8,
         "owner",
     )
     assert (
-        owner.surveys.request("bare", "invite", {})["status"]["people"] == 8
+        owner.surveys.request("bare", "invite", {})["status"]["invited"] == 8
     )  # again: nothing new
     assert len(owner.surveys.people("bare")) == 8
     with pytest.raises(FaircountError, match="there are 8 invitations, counted from 0"):

@@ -46,16 +46,19 @@ def sentences(folder: Path) -> dict[str, dict[str, str]]:
 
 def code_of(*folders: Path) -> str:
     files = (
-        each for folder in folders for each in folder.glob("*.js") if each.name != "strings.js"
+        script
+        for folder in folders
+        for script in folder.glob("*.js")
+        if script.name != "strings.js"
     )
-    return "".join(each.read_text(encoding="utf-8") for each in files)
+    return "".join(file.read_text(encoding="utf-8") for file in files)
 
 
 @pytest.mark.parametrize("folder", [PAGE, DASHBOARD], ids=["page", "dashboard"])
 def test_every_language_says_everything(folder) -> None:
     first, *others = (
-        [(name, sorted(re.findall(r"\{\w+\}", words))) for name, words in each.items()]
-        for each in sentences(folder).values()
+        [(name, sorted(re.findall(r"\{\w+\}", words))) for name, words in texts.items()]
+        for texts in sentences(folder).values()
     )
     assert len(first) > 80
     assert others == [first]
@@ -85,7 +88,7 @@ def test_no_sentence_of_the_page_is_missing_or_idle() -> None:
     assert {
         name for name in defined if name not in used and not name.startswith("refusal_")
     } == set()
-    codes = "".join(each.read_text(encoding="utf-8") for each in PAGE.parent.glob("*/*.js"))
+    codes = "".join(script.read_text(encoding="utf-8") for script in PAGE.parent.glob("*/*.js"))
     thrown = set(re.findall(r'(?:Refusal\(|, )"(\w+)", ["`]', codes)) & {
         name[8:] for name in defined
     }
@@ -117,11 +120,11 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
     assert {
         name.partition("_")[2] for name in defined if name.startswith(("problem_", "about_"))
     } == codes()
-    made = {f"state_{each}" for each in Phase} | {f"charge_{each}" for each in Status}
-    made |= {f"reason_{each.name.lower()}" for each in Reason} | {
-        f"{each}{end}" for each in ("close", "abort") for end in ("Sure", "Yes")
+    made = {f"phase_{phase}" for phase in Phase} | {f"charge_{status}" for status in Status}
+    made |= {f"reason_{reason.name.lower()}" for reason in Reason} | {
+        f"{action}{end}" for action in ("close", "abort") for end in ("Sure", "Yes")
     }
-    made |= {f"waits_{each}" for each in ("nobody", "owner", "coordinator", "aggregator")} | {
+    made |= {f"waits_{party}" for party in ("nobody", "owner", "coordinator", "aggregator")} | {
         "aggregator_published",
         "aggregator_aborted",
     }
@@ -141,6 +144,7 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
 # Mail, sheets of people, repeated surveys and labels are for the command line and Python: the
 # dashboard has no view of them.
 NOT_ON_THE_DASHBOARD = {"mail", "mail_journal", "mail_texts", "people", "repeat", "label"}
+NOT_ON_THE_DASHBOARD |= {"page_export"}
 
 # What the dashboard's program refuses comes from these files.
 REFUSING = [
@@ -155,7 +159,7 @@ CODED = {"too_many_invited", "write_error", "ValueError"}
 
 def codes() -> set[str]:
     """Every code of an error that the dashboard can show."""
-    text = "".join(each.read_text(encoding="utf-8") for each in REFUSING)
+    text = "".join(path.read_text(encoding="utf-8") for path in REFUSING)
     return set(re.findall(r'\.with_code\(\s*"(\w+)"', text)) | {
         "not_inside",
         "notRunning",
@@ -163,7 +167,7 @@ def codes() -> set[str]:
 
 
 def servers_source() -> str:
-    return "".join(each.read_text(encoding="utf-8") for each in (SOURCES / "server").rglob("*.py"))
+    return "".join(path.read_text(encoding="utf-8") for path in (SOURCES / "server").rglob("*.py"))
 
 
 def coded_causes() -> set[str]:

@@ -76,7 +76,7 @@ def test_browsers_and_python_clients_together_give_the_right_sum(trial, visitor)
         trial.answers([link], ITEMS[at])
     result = trial.close()
     assert result["included"] == len(held)
-    assert [each["count"] for each in result["counts"]] == [held.count(at) for at in range(3)]
+    assert [entry["count"] for entry in result["counts"]] == [held.count(at) for at in range(3)]
     page = opened(contexts[0], links[0])
     sees(page, "counted")
     share = f"{100 * held.count(2) / len(held):.1f}".removesuffix(".0")
@@ -116,7 +116,7 @@ def test_a_changed_page_that_votes_fifty_times_is_refused_and_the_others_count(
         page.evaluate(LIE, links[5].partition("#")[2]) == "sent"
     )  # shares tell the coordinator nothing, a lie neither
     result = trial.close()
-    assert [each["count"] for each in result["counts"]] == [1, 0, 4]
+    assert [entry["count"] for entry in result["counts"]] == [1, 0, 4]
     assert (result["included"], result["validity"]["refused"], result["validity"]["proven"]) == (
         5,
         1,
@@ -183,7 +183,7 @@ def test_a_closed_tab_comes_back_with_the_same_bytes(trial, visitor) -> None:
     page.get_by_role("button", name="Show: Where do you live?").click()
     sees(page, "sent")
     assert again[0] == first[0]
-    assert trial.status()["users"] == 1
+    assert trial.status()["responses"] == 1
     link_again = context.new_page()  # the link, opened again, asks no second time
     once_more = sent_bodies(link_again)
     link_again.goto(link)
@@ -192,7 +192,7 @@ def test_a_closed_tab_comes_back_with_the_same_bytes(trial, visitor) -> None:
     assert (
         once_more[0] == first[0]
     )  # said again to the coordinator, which may have been restored without it
-    assert trial.status()["users"] == 1
+    assert trial.status()["responses"] == 1
 
 
 def test_offline_the_answer_waits_and_goes_out_by_itself(trial, visitor) -> None:
@@ -202,10 +202,10 @@ def test_offline_the_answer_waits_and_goes_out_by_itself(trial, visitor) -> None
     context.set_offline(True)
     page.get_by_role("button", name="Send").click()
     sees(page, "waiting")
-    assert trial.status()["users"] == 0
+    assert trial.status()["responses"] == 0
     context.set_offline(False)
     sees(page, "sent")
-    assert trial.status()["users"] == 1
+    assert trial.status()["responses"] == 1
 
 
 def test_a_slow_network_sends_once(trial, visitor) -> None:
@@ -215,7 +215,7 @@ def test_a_slow_network_sends_once(trial, visitor) -> None:
     choose(page, "Aldmoor")
     page.get_by_role("button", name="Send").dblclick()
     sees(page, "sent")
-    assert trial.status()["users"] == 1
+    assert trial.status()["responses"] == 1
 
 
 def test_two_tabs_keep_one_draw(trial, visitor) -> None:
@@ -227,7 +227,7 @@ def test_two_tabs_keep_one_draw(trial, visitor) -> None:
     for page in pages:
         page.get_by_role("button", name="Send").click()
         sees(page, "sent")
-    submissions = {body for each in bodies for body in each if body[1] == 16}
+    submissions = {body for sent in bodies for body in sent if body[1] == 16}
     assert len(submissions) == 1
     assert trial.status()["rejections"] == {}
 
@@ -244,11 +244,15 @@ def test_a_survey_that_is_not_open_yet_takes_the_answer_when_it_is(trial, visito
 
 def test_an_invitation_used_elsewhere_is_told(trial, visitor) -> None:
     (link, *_) = trial.create()
-    answer(visitor(), link, "Aldmoor")
+    first = answer(visitor(), link, "Aldmoor")
     other = opened(visitor(), link)
     choose(other, "Carrow")
+    expect(other.get_by_text("could have answered with it before you")).to_be_visible()
     other.get_by_role("button", name="Send").click()
-    expect(other.get_by_text("This invitation has already been used")).to_be_visible()
+    used = "Somebody else has answered with your invitation"
+    expect(other.get_by_text(used)).to_be_visible()
+    first.get_by_role("button", name="Was my answer counted?").click()
+    expect(first.get_by_text("Another device has tried to use your invitation")).to_be_visible()
 
 
 def test_the_receipt_proves_what_the_server_signed(trial, visitor) -> None:
@@ -259,7 +263,7 @@ def test_the_receipt_proves_what_the_server_signed(trial, visitor) -> None:
     text = saving.value.path().read_text(encoding="utf-8")
     receipt, params = json.loads(text), trial.params[-1]
     assert receipt["parameters"] == params.digest.hex()
-    assert receipt["server_key"] == params.keys.s1.hex()
+    assert receipt["server_key"] == params.keys.coordinator.hex()
     assert len(receipt["written"]) == 1
     assert "Brackwater" not in text
 

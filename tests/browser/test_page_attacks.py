@@ -4,14 +4,24 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
+from in_process import rename_operator
 from playwright.sync_api import Page, Route, expect
 
 from faircount.client.invitation_codes import read_code
 from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.laplace import Laplace
-from faircount.protocol import SERVERS, Message, decode, encode
+from faircount.protocol import SERVERS, Message, SurveyParameters, decode, encode
 from faircount.protocol.simulator import set_up
-from faircount.protocol.wire.messages import Acknowledgement, FinalStatement, InclusionProof
+from faircount.protocol.survey.operators import Operator, format_fingerprint
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.messages import (
+    Acknowledgement,
+    FinalStatement,
+    InclusionProof,
+    OutcomeRequest,
+    Reason,
+)
+from faircount.protocol.wire.signing import SigningKey
 
 MECHANISM = Laplace(items=["a", "b"], epsilon=1.0, users=10)
 SENT = "Thank you! Your answer has arrived"
@@ -69,6 +79,55 @@ def test_other_parameters_than_those_of_the_invitation(trial, visitor) -> None:
         assert refused(page) == "digest", lie
         page.close()
     assert set(methods) == {"GET"}
+
+
+OTHER_KEY = Operator("Aldmoor Council", SigningKey(b"\7" * 32))
+
+
+def false_signatures(true: dict[str, str], params: SurveyParameters) -> dict[str, object]:
+    """What a coordinator might show whose operators have not signed this survey."""
+    renamed = Operator("Acme marketing", OTHER_KEY.key)
+    return {
+        "no answer": None,
+        "no signatures": {},
+        "one signature": {**true, "s2": None},
+        "the other server's": {"s1": true["s2"], "s2": true["s1"]},
+        "another key": {**true, "s1": OTHER_KEY.sign(params, Party.COORDINATOR).hex()},
+        "another name": {**true, "s2": renamed.sign(params, Party.AGGREGATOR).hex()},
+    }
+
+
+def test_a_survey_that_the_operators_have_not_signed(trial, visitor) -> None:
+    """The attack: an owner names two organizations, and neither of them runs a server."""
+    (link, *_) = trial.create()
+    context, methods = visitor(), []
+    context.on("request", lambda request: methods.append(request.method))
+    true = trial.does(trial.pair.to_s1.get(f"{trial.path}/operators")).json()
+    for lie, shown in false_signatures(true, trial.params[-1]).items():
+        page = context.new_page()
+        body = json.dumps(shown)
+        page.route("**/operators", lambda route, _, body=body: route.fulfill(body=body))
+        page.goto(link)
+        assert refused(page) == "operators", lie
+        page.close()
+    assert set(methods) == {"GET"}
+    german = visitor(locale="de").new_page()
+    german.route("**/operators", lambda route: route.fulfill(status=404))
+    german.goto(link)
+    expect(german.get_by_role("alert")).to_contain_text("nicht bestätigt, wer sie betreibt")
+
+
+def test_names_and_fingerprints_of_the_operators_are_shown(trial, visitor) -> None:
+    (link, *_) = trial.create()
+    page = opened(visitor(), link)
+    section = page.locator("section", has=page.get_by_role("heading", name="Who runs the servers"))
+    keys = trial.params[-1].keys
+    for name, key in (
+        ("Aldmoor Council", keys.s1_operator_key),
+        ("Count & Sons", keys.s2_operator_key),
+    ):
+        expect(section).to_contain_text(f"{name}{format_fingerprint(key)}")
+    expect(section).to_contain_text("Anybody can state any name.")
 
 
 def test_an_acknowledgement_that_nobody_signed_is_not_believed(trial, visitor) -> None:
@@ -139,7 +198,7 @@ def test_a_mail_scanner_that_follows_the_link_changes_nothing(trial, visitor) ->
     expect(page.get_by_role("alert")).to_have_text("Please choose an answer first.")
     page.evaluate("document.querySelector('form').requestSubmit()")
     assert set(requests) == {"GET"}
-    assert trial.status()["users"] == 0
+    assert trial.status()["responses"] == 0
 
 
 def test_nobody_else_is_asked_and_nothing_secret_is_in_an_address(trial, visitor) -> None:
@@ -156,7 +215,7 @@ def test_nobody_else_is_asked_and_nothing_secret_is_in_an_address(trial, visitor
     token = read_code(link.partition("#")[2]).invitation.token
     assert all(url.startswith(trial.address) for url in urls)
     secret = (token, token.hex().encode(), b"Brackwater", link.partition("#")[2].encode())
-    assert not any(each in body for each in secret for body in bodies)
+    assert not any(value in body for value in secret for body in bodies)
     assert not any("#" in url or "?" in url or link[-20:] in url for url in urls[1:])
     assert logged == []
 
@@ -174,8 +233,8 @@ def test_the_device_keeps_neither_answer_nor_token(trial, visitor) -> None:
     for text in ("stage", invitation.access.hex()):
         assert text not in kept["stored"]  # encrypted
     plain = json.loads(kept["opened"])[0]
-    names = "access acknowledgements id publicKey published report server stage unverified user"
-    assert sorted(plain) == names.split()
+    names = "access acknowledgements device id notices publicKey published report server stage"
+    assert sorted(plain) == [*names.split(), "unverified", "user"]
     assert kept["elsewhere"] == 0
     assert context.cookies() == []
 
@@ -244,7 +303,19 @@ def test_words_of_the_owner_are_only_words(trial, visitor) -> None:
 
 
 def test_one_organization_for_both_servers_is_a_warning(trial, visitor) -> None:
-    (link, *_) = trial.create(s1_operator="Aldmoor Council", s2_operator="Aldmoor Council")
+    (link, *_) = trial.create(s1_operator="Aldmoor Council", s2_operator="ALDMOOR council.")
+    page = opened(visitor(), link)
+    expect(page.get_by_text("Both servers are run by Aldmoor Council, with nobody")).to_have_class(
+        "warning"
+    )
+
+
+def test_one_key_for_both_servers_is_one_organization(trial, visitor) -> None:
+    """Two names that look like two organizations, signed with one key."""
+    own = trial.pair.s2.server.operator
+    rename_operator(trial.pair.s2.server, own.name, trial.pair.s1.server.operator.key)
+    (link, *_) = trial.create()
+    rename_operator(trial.pair.s2.server, own.name, own.key)
     page = opened(visitor(), link)
     expect(page.get_by_text("Both servers are run by Aldmoor Council, with nobody")).to_have_class(
         "warning"
@@ -269,3 +340,21 @@ def test_an_address_without_protection_is_told(trial, visitor) -> None:
     (link, *_) = trial.create()
     page = opened(visitor(), link.replace("localhost", "unprotected.example"))
     assert refused(page) == "insecure"
+
+
+def test_an_invitation_that_was_taken_over_after_a_restore_is_told(trial, visitor) -> None:
+    """The coordinator lost the report, and somebody else answered before this device came back."""
+    (link, *_) = trial.create()
+    page = opened(visitor(), link)
+    send(page)
+    title(page, SENT)
+
+    def reject_as_used(route: Route) -> None:
+        if not isinstance(decode(route.request.post_data_buffer), OutcomeRequest):
+            return route.continue_()
+        problem = {"reason": int(Reason.INVITATION_USED), "detail": ""}
+        return route.fulfill(status=409, body=json.dumps(problem))
+
+    page.route("**/messages", reject_as_used)
+    page.get_by_role("button", name="Was my answer counted?").click()
+    expect(page.get_by_text("Somebody else has answered with your invitation")).to_be_visible()

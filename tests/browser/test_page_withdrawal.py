@@ -2,11 +2,15 @@
 
 from hashlib import sha256
 
+import httpx
 from playwright.sync_api import Page, Route, expect
 
-from faircount.protocol import encode
+from faircount.client.invitation_codes import read_code
+from faircount.core.entropy import SystemEntropy
+from faircount.protocol import SERVERS, ClientState, encode
 from faircount.protocol.survey.acknowledgement import sign_together, unsigned_acknowledgement
 from faircount.protocol.wire.codec import parse
+from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.messages import Withdrawal
 
 TITLES = {
@@ -42,10 +46,26 @@ def test_withdrawn_in_time_and_too_late(trial, visitor) -> None:
     sees(page, "withdrawn")
     late = answer(visitor(), links[4], "Carrow")
     result = trial.close()
-    assert [each["count"] for each in result["counts"]] == [0, 0, 4]
+    assert [entry["count"] for entry in result["counts"]] == [0, 0, 4]
     late.get_by_role("button", name="Withdraw my answer").click()
     late.get_by_role("button", name="Yes, withdraw it").click()
     sees(late, "counted")
+
+
+def test_an_owner_who_has_the_link_takes_no_answer_back(trial, visitor) -> None:
+    links = trial.create(6)
+    trial.answers(links[1:4], "Carrow")
+    page = answer(visitor(), links[0], "Aldmoor")
+    code = read_code(links[0].partition("#")[2])
+    blank = ClientState(code.invitation, 2)
+    owned = SERVERS.client.start(trial.params[-1], blank, StandardCrypto(), SystemEntropy())
+    for message in (SERVERS.client.withdraw(owned).waiting[0], owned.waiting[0]):
+        url = f"{trial.address}{trial.path}/messages"
+        refused = httpx.post(url, content=encode(message)).json()
+        assert refused["title"] == "invitation used"
+    page.get_by_role("button", name="Was my answer counted?").click()
+    expect(page.get_by_text("Another device has tried to use your invitation")).to_be_visible()
+    assert [entry["count"] for entry in trial.close()["counts"]] == [1, 0, 3]
 
 
 def withdraw_at_a_server_that_forgets(trial, page: Page) -> None:
@@ -73,7 +93,7 @@ def test_a_withdrawal_that_a_restored_server_forgot_is_said_again(trial, visitor
     with page.expect_response("**/messages"):
         page.goto(links[0])
     sees(page, "withdrawn")
-    assert [each["count"] for each in trial.close()["counts"]] == [0, 0, 4]
+    assert [entry["count"] for entry in trial.close()["counts"]] == [0, 0, 4]
     page.reload()
     sees(page, "withdrawn")
 

@@ -37,7 +37,8 @@ def test_who_asks_why_who_counts_what_is_promised_and_what_is_not_covered(trial,
         "at most 73.2\u00a0% sure",
         "each of the two organizations, even if up to 3 other participants",
         "If both organizations worked together, they could read your answer.",
-        "If it sent you a different program, that program could read your answer.",
+        "a hash that it shows itself proves nothing.",
+        "Anybody can state any name.",
         "Aldmoor Council sees that you take part and when",
     ):
         expect(page.get_by_text(words)).to_be_visible()
@@ -64,7 +65,7 @@ def test_the_bytes_beside_the_answer_are_those_that_leave_and_not_before_it_is_c
     expect(page.locator(".answer")).to_have_text("Carrow")
     shown = [bytes.fromhex(text) for text in page.locator(".bytes").all_inner_texts()]
     assert bodies == []
-    assert trial.status()["users"] == 0
+    assert trial.status()["responses"] == 0
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you")
     sent = decode(bodies[0])
@@ -132,7 +133,7 @@ def test_progress_and_a_result_with_error_bars(trial, visitor) -> None:
     page.get_by_role("button", name="Was my answer counted?").click()
     expect(page.get_by_role("heading", name="Result")).to_be_visible()
     told = [
-        [float(each) for each in re.findall(NUMBER, text)]
+        [float(number) for number in re.findall(NUMBER, text)]
         for text in page.locator(ROW).all_inner_texts()
     ]
     drawn = page.locator("tr.drawing").evaluate_all(DRAWN)

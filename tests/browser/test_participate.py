@@ -17,7 +17,7 @@ TAKE_PART = """async ([server, code, position]) => {
   const { participate } = await import('/participate.js');
   const part = await participate(server, code);
   const before = part.stage;
-  const stage = await part.send(await part.prepare(position));
+  const stage = await part.send(await part.makeReport(position));
   const again = await participate(server, code);
   return [part.params.question, before, stage, again.stage, await again.withdraw()];
 }"""
@@ -60,7 +60,7 @@ def test_an_origin_that_is_not_allowed_can_send_nothing(trial, company_page) -> 
     for address in (server, trial.address):
         with pytest.raises(Error, match="no connection"):
             take_part(company_page, address, link)
-    assert trial.status()["users"] == 0
+    assert trial.status()["responses"] == 0
 
 
 @pytest.mark.parametrize("text", ["*", "https://a.example/path", "a.example", "https://*.example"])

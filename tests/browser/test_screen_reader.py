@@ -61,13 +61,16 @@ def read(page: Page) -> list[Spoken]:
     session = page.context.new_cdp_session(page)
     nodes = session.send("Accessibility.getFullAXTree")["nodes"]
     session.detach()
-    by_id = {each["nodeId"]: each for each in nodes}
+    by_id = {node["nodeId"]: node for node in nodes}
     return list(_walk(nodes[0], by_id))
 
 
 def _walk(node: dict[str, Any], by_id: dict[str, dict[str, Any]]) -> Iterator[Spoken]:
     if not node.get("ignored"):
-        states = {each["name"]: each["value"].get("value") for each in node.get("properties", ())}
+        states = {
+            property_["name"]: property_["value"].get("value")
+            for property_ in node.get("properties", ())
+        }
         value = {"value": node["value"].get("value")} if "value" in node else {}
         yield Spoken(_text(node, "role"), _text(node, "name"), {**states, **value})
     for child in node.get("childIds", ()):
@@ -82,15 +85,15 @@ def _text(node: dict[str, Any], key: str) -> str:
 def complaints(spoken: list[Spoken]) -> list[str]:
     """What a listener would miss: names, states, and headings in order."""
     found = [
-        f"no name: {each}"
-        for each in spoken
-        if each.role in NAMED - MAY_BE_UNNAMED and not each.name
+        f"no name: {node}"
+        for node in spoken
+        if node.role in NAMED - MAY_BE_UNNAMED and not node.name
     ]
-    for each in spoken:
-        state = STATES.get(each.role)
-        if state and each.states.get(state) is None:
-            found.append(f"no {state}: {each}")
-    levels = [int(each.states["level"]) for each in spoken if each.role == "heading"]
+    for node in spoken:
+        state = STATES.get(node.role)
+        if state and node.states.get(state) is None:
+            found.append(f"no {state}: {node}")
+    levels = [int(node.states["level"]) for node in spoken if node.role == "heading"]
     if levels[:1] != [1] or levels.count(1) != 1:
         found.append(f"not one first heading: {levels}")
     found += [f"a heading of level {b} after {a}" for a, b in pairwise(levels) if b > a + 1]
@@ -135,7 +138,7 @@ def said(page: Page) -> str:
     spoken = read(page)
     assert complaints(spoken) == []
     return "\n".join(
-        str(each) for each in spoken if each.role not in ("InlineTextBox", "none", "generic")
+        str(node) for node in spoken if node.role not in ("InlineTextBox", "none", "generic")
     )
 
 
@@ -176,9 +179,9 @@ def test_the_page_from_the_question_to_the_result(trial, visitor) -> None:
     heard(page, "There is no result yet.")
     page.get_by_role("button", name="Withdraw my answer").click()
     asked = [
-        each for each in read(page) if each.role in ("dialog", "button")
+        node for node in read(page) if node.role in ("dialog", "button")
     ]  # a question hides what is behind it
-    assert [(each.role, bool(each.name)) for each in asked] == [
+    assert [(node.role, bool(node.name)) for node in asked] == [
         ("dialog", True),
         ("button", True),
         ("button", True),

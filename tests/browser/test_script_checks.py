@@ -104,7 +104,7 @@ def test_other_parameters_than_the_invitations_are_not_believed() -> None:
         ("page-insiders", changed(NOISE_OF_SERVERS, phi=NOISE_OF_SERVERS["phi"] + 1)),
         ("page-minimum", changed(NOISE_OF_SERVERS, minimum=1)),
         ("page-distinct-items", changed(NOISE_OF_SERVERS, items=["a", "a", "b"])),
-        ("page-key-size", changed(NOISE_OF_SERVERS, "keys", s1="00" * 31)),
+        ("page-key-size", changed(NOISE_OF_SERVERS, "keys", coordinator="00" * 31)),
         ("page-derived-names", changed(NOISE_OF_CLIENTS, "derived", proof=1)),
         ("page-promise", changed(NOISE_OF_SERVERS, epsilon=smaller(NOISE_OF_SERVERS["epsilon"]))),
         ("page-derived", changed(NOISE_OF_CLIENTS, "derived", tables="00" * 32)),
@@ -113,7 +113,9 @@ def test_other_parameters_than_the_invitations_are_not_believed() -> None:
         (
             "page-commitments",
             changed(
-                NOISE_OF_SERVERS, "keys", s1_commitment=NOISE_OF_SERVERS["keys"]["s2_commitment"]
+                NOISE_OF_SERVERS,
+                "keys",
+                coordinator_commitment=NOISE_OF_SERVERS["keys"]["aggregator_commitment"],
             ),
         ),
         ("page-canonical", encode(NOISE_OF_SERVERS).replace('"minimum":', '"minimum": ')),

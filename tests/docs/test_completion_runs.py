@@ -117,7 +117,7 @@ def test_the_loss_that_explicit_bears_is_the_largest() -> None:
 
 
 def test_endings_in_words() -> None:
-    said = {each.topology: each for each in endings(800, 560, 0.05)}
+    said = {ending.topology: ending for ending in endings(800, 560, 0.05)}
     assert "will give up" in said[EXPLICIT].words
     assert (said[EXPLICIT].chance, said[SERVERS].words) == (
         pytest.approx(2.25e-13, rel=0.01),
@@ -126,19 +126,19 @@ def test_endings_in_words() -> None:
     assert said[MASKED].chance > 0.9999
     assert said[TWO_STAGE].chance is None
     assert "will give up" not in next(
-        each.words for each in endings(20, 10, 0.001) if each.topology is EXPLICIT
+        ending.words for ending in endings(20, 10, 0.001) if ending.topology is EXPLICIT
     )
-    assert all("dropout" in each.words for each in endings(100, 100, 0.05)[:2])
+    assert all("dropout" in ending.words for ending in endings(100, 100, 0.05)[:2])
     assert said[MASKED].to_dict()["kind"] == "at least"
 
 
 def test_how_many_lying_clients_each_topology_bears() -> None:
     """By what one of them can do: be missing, withhold help, complain, cost attempts. None if nobody may be missing."""
-    found = {str(each.topology): each.liars for each in endings(800, 560, 0.05, insiders=4)}
+    found = {str(ending.topology): ending.liars for ending in endings(800, 560, 0.05, insiders=4)}
     assert found == {"servers": 240, "explicit": 8, "masked": 9, "two-stage": 3}
-    assert [each.liars for each in endings(800, 800, 0.05)] == [0, 0, 0, 0]
-    assert {each.liars for each in endings(100, 99, 0.05, insiders=4)} == {1}
-    few = {str(each.topology): each.liars for each in endings(20, 10, 0.05)}
+    assert [ending.liars for ending in endings(800, 800, 0.05)] == [0, 0, 0, 0]
+    assert {ending.liars for ending in endings(100, 99, 0.05, insiders=4)} == {1}
+    few = {str(ending.topology): ending.liars for ending in endings(20, 10, 0.05)}
     assert few == {"servers": 10, "explicit": 8, "masked": 1, "two-stage": 1}
     assert endings(800, 560, 0.05)[0].to_dict()["liars"] == 240
 

@@ -1,12 +1,18 @@
 """Pages for contributors name files that exist, and packages and phases as they are in the code."""
 
+import ast
+import builtins
+import keyword
 import re
+import sys
+from functools import cache
 from pathlib import Path
 
 import diagrams
 import pytest
 
 from faircount.protocol.survey.phases import TRANSITIONS, Phase
+from faircount.protocol.survey.topology import known_topologies
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "faircount"
@@ -41,6 +47,57 @@ def test_every_file_that_is_named_exists(path: Path) -> None:
 def test_a_missing_file_is_found() -> None:
     assert len(named_files("\n".join(path.read_text(encoding="utf-8") for path in PAGES))) > 60
     assert missing_files("`server/nowhere.py` and `docs/reference/cli.md`") == ["server/nowhere.py"]
+
+
+NOT_OF_THE_CODE = {"is_", "has_", "make", "reason_NAME", "started_steps"}
+"""Beginnings of names, a program, a placeholder, and a table of the database."""
+
+
+@cache
+def identifiers() -> frozenset[str]:
+    """Names of modules, packages, classes, functions, their parameters, constants and imports."""
+    found = {path.name for path in SOURCE.rglob("*") if path.is_dir()}
+    for path in (*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")):
+        found.add(path.stem)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                found.add(node.name)
+            elif isinstance(node, ast.arg):
+                found.add(node.arg)
+            elif isinstance(node, ast.alias):
+                found.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+    return frozenset(found)
+
+
+def named_identifiers(page: str) -> set[str]:
+    """What a page quotes and looks like a name in code, without the module before a dot."""
+    quoted = re.findall(r"`((?:fc\.)?[A-Za-z_]\w+)(?:\(\))?`", page)
+    return {name.removeprefix("fc.") for name in quoted}
+
+
+def missing_identifiers(page: str) -> list[str]:
+    """Quoted names that are neither in the code nor words of Python."""
+    known = {*identifiers(), *NOT_OF_THE_CODE, *map(str, Phase)}
+    known |= {topology.name for topology in known_topologies()}
+    known |= {*keyword.kwlist, *dir(builtins), *sys.stdlib_module_names}
+    return sorted(named_identifiers(page) - known)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_name_in_code_that_is_quoted_exists(path: Path) -> None:
+    assert missing_identifiers(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_missing_name_is_found() -> None:
+    assert (
+        len(named_identifiers("\n".join(path.read_text(encoding="utf-8") for path in PAGES))) > 60
+    )
+    assert missing_identifiers("`judge_the_part()`, `fc.histogramme` and `StepRows`") == [
+        "histogramme",
+        "judge_the_part",
+    ]
 
 
 def test_there_is_a_checklist_for_every_kind_of_change() -> None:

@@ -33,7 +33,7 @@ def test_nobody_is_lost_or_counted_twice_when_processes_are_killed(tmp_path: Pat
         survey = prepare(running, SMALL, "survey")
         people = people_of(survey, SMALL)
         outcome = play(
-            running, survey, people, SMALL, lambda status: states.append(status["state"])
+            running, survey, people, SMALL, lambda status: states.append(status["phase"])
         )
         result = survey.ending(wait=True)
         logs = "".join(path.read_text() for path in running.folder.glob("*.log"))

@@ -276,14 +276,14 @@ async def run_to_the_end(
     """Close every phase that all clients have visited; how the survey ended for every crowd."""
     while True:
         status = require_success(await to_s1.get(f"{survey.path}/status")).json()
-        phase = {"state": status["state"], "attempt": status["attempt"]}
+        phase = {"phase": status["phase"], "attempt": status["attempt"]}
         reports = [crowd.progress() for crowd in crowds]
-        if status["state"] in FINAL and all("counted" in report for report in reports):
+        if status["phase"] in FINAL and all("counted" in report for report in reports):
             return reports
         has_everybody_visited = all(
             report.get("phase") == list(phase.values()) for report in reports
         )
-        if has_everybody_visited and status["state"] in survey.params.topology.phases:
+        if has_everybody_visited and status["phase"] in survey.params.topology.phases:
             # May be repeated, because the phase is named: it cannot end another one.
             closed = await to_s1.post(f"{survey.path}/close", json=phase)
             # Too many have left for good: the owner ends the survey.
@@ -324,7 +324,7 @@ async def play(servers: Servers, schedule: Schedule) -> Ending:
         require_success(await to_s2.put("/v1/populations/people", json=total))
         terms = {"population": "people", "minimum": MINIMUM, **kind.terms}
         survey = await set_up(to_s1, to_s2, kind.mechanism, kind.topology, SystemEntropy(), **terms)
-        require_success(await to_s1.post(f"{survey.path}/open", json={"people": USERS}))
+        require_success(await to_s1.post(f"{survey.path}/open", json={"invited": USERS}))
         crowds = start_crowds(servers.folder, servers.addresses[0], survey, schedule)
         try:
             async with asyncio.TaskGroup() as group:
@@ -369,10 +369,10 @@ def test_a_survey_ends_with_everybody_who_stayed(servers: Servers, number: int) 
     ending = asyncio.run(asyncio.wait_for(play(servers, schedule), MAX_SECONDS))
     assert ending.kills
     assert ending.budget["closed"] is False
-    assert ending.aggregator_status["state"] == ending.result["state"]
+    assert ending.aggregator_status["phase"] == ending.result["phase"]
     # A coordinator that was killed never sent a different batch for the same survey.
     assert not {"conflict", "wrong_shares"} & set(ending.aggregator_status["rejections"])
-    if ending.result["state"] == "published":
+    if ending.result["phase"] == "published":
         check_published(ending, schedule)
     else:
         check_aborted(ending, schedule)
@@ -413,5 +413,5 @@ def check_aborted(ending: Ending, schedule: Schedule) -> None:
     """
     assert schedule.kind.may_abort, ending.result
     assert len(schedule.staying) < USERS, ending.result
-    assert {survey["status"] for survey in ending.budget["surveys"]} <= {"spent", "released"}
+    assert {survey["status"] for survey in ending.budget["surveys"]} <= {"spent", "cancelled"}
     assert ending.stages["no result"] >= len(schedule.staying)

@@ -29,9 +29,9 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Withdrawal
-from faircount.protocol.wire.signing import Link, sign
+from faircount.protocol.wire.signing import ChainLink, sign
 from faircount.server.common.settings import CoordinatorSettings
-from faircount.server.coordinator.aggregator_link import AggregatorLink
+from faircount.server.coordinator.aggregator_connection import AggregatorConnection
 from faircount.server.coordinator.service import CoordinatorService
 from faircount.server.run import _tls_context
 
@@ -161,7 +161,7 @@ def test_a_survey_over_tls_from_participants_to_the_aggregator(
         participation = connect(link, certificates=certificates, state=state)
         assert participation.answer(item).stage is Stage.SENT
     result = asyncio.run(close_survey(servers, survey))
-    assert (result["state"], result["included"]) == ("published", 4)
+    assert (result["phase"], result["included"]) == ("published", 4)
     assert [item["count"] for item in result["counts"]] == [1, 2, 1]
 
 
@@ -213,7 +213,7 @@ def test_a_body_without_a_length_is_not_read_beyond_its_limit(servers: Servers) 
 
 async def get_rejected_by_both(servers: Servers, survey: TrialSurvey) -> None:
     """Send a withdrawal that the coordinator does not know, and that no aggregator accepts."""
-    stranger = Withdrawal(survey.params.survey, bytes(32))
+    stranger = Withdrawal(survey.params.survey, bytes(32), bytes(32), bytes(64))
     async with servers.client("s1") as to_s1:
         await send_message(to_s1, survey, stranger)
     # The aggregator reads only what the coordinator signed, so its key is borrowed.
@@ -222,9 +222,9 @@ async def get_rejected_by_both(servers: Servers, survey: TrialSurvey) -> None:
     state = await CoordinatorService.of(s1).pending_messages(survey.params.survey)
     assert state is not None
     await s1.database.close()
-    signed = sign(state.key, Party.COORDINATOR, stranger, Link())
+    signed = sign(state.key, Party.COORDINATOR, stranger, ChainLink())
     async with servers.client("s2") as to_s2:
-        await AggregatorLink(to_s2).send(
+        await AggregatorConnection(to_s2).send(
             state.key, survey.params.survey, signed, survey.params.n_max
         )
 

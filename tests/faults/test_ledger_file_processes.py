@@ -50,20 +50,22 @@ def started(folder: Path, *command: str) -> "subprocess.Popen[str]":
 
 
 def statuses(folder: Path) -> list[Status]:
-    return [each.status for each in LedgerFile(folder / "people.ledger").ledger("people").charges]
+    return [
+        charge.status for charge in LedgerFile(folder / "people.ledger").ledger("people").charges
+    ]
 
 
 def test_runs_at_once_never_spend_more_than_there_is(folder: Path) -> None:
     """Six runs of 0.25 start together; four fit, whatever their order."""
     running = [started(folder, "-m", "faircount", *CHARGED) for _ in range(6)]
-    ended = [(each.communicate(timeout=300), each.returncode) for each in running]
+    ended = [(process.communicate(timeout=300), process.returncode) for process in running]
     codes = sorted(code for _, code in ended)
     assert codes == [0, 0, 0, 0, 2, 2]
     for (out, err), code in ended:
         if code == 0:
             assert json.loads(out)["n"] == 400
         else:
-            assert "does not admit this run" in err
+            assert "does not cover this run" in err
             assert out == ""
     assert statuses(folder) == [Status.SPENT] * 4
 

@@ -13,7 +13,7 @@ import pytest
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ProtocolError
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
-from faircount.protocol.peers import opening
+from faircount.protocol.peers import unmasking
 from faircount.protocol.peers.self_mask import AttemptContext
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.aggregator import AggregatorRules
@@ -94,9 +94,9 @@ def shares_are_sent_before_the_reservation(patch: pytest.MonkeyPatch) -> None:
     replace_rules(patch, SERVERS, pending=send_early)
 
 
-def any_manifest_is_admitted(patch: pytest.MonkeyPatch) -> None:
+def any_manifest_is_recorded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aggregator, "answer_known_manifest", lambda s, manifest: None)
-    patch.setattr(opening, "answer_known_manifest", lambda s, manifest: None)
+    patch.setattr(unmasking, "answer_known_manifest", lambda s, manifest: None)
     patch.setattr(MemoryAnchor, "advance", lambda anchor, name, before, after: True)
     patch.setattr(aggregator_steps, "advance", lambda state, *path: (state, *path)[-1])
 
@@ -145,7 +145,7 @@ def clients_answer_for_every_set(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(explicit_user.ExplicitClient.handlers, SumRequest, answer)
 
 
-def the_budget_is_released_by_whoever_forgot(patch: pytest.MonkeyPatch) -> None:
+def the_budget_is_cancelled_by_whoever_forgot(patch: pytest.MonkeyPatch) -> None:
     on_abort_request = AggregatorRules.on_abort_request
     patch.setattr(
         AggregatorRules,
@@ -291,7 +291,7 @@ NAMED = {
         SERVERS,
         "published",
         (without(0), DEADLINE, carry(), Op(Kind.DROP), *forget(1), ROUND, DEADLINE, CONVERSE),
-        any_manifest_is_admitted,
+        any_manifest_is_recorded,
     ),
     "The coordinator restored to before its manifest makes another one, peers": (
         EXPLICIT,
@@ -312,7 +312,7 @@ NAMED = {
             DEADLINE,
             CONVERSE,
         ),
-        any_manifest_is_admitted,
+        any_manifest_is_recorded,
     ),
     "both servers restored after the result": (
         SERVERS,
@@ -393,7 +393,7 @@ NAMED = {
         SERVERS,
         "aborted",
         (ROUND, DEADLINE, carry(), carry(), Op(Kind.DROP), Op(Kind.RESTORE_S1, 0), CONVERSE),
-        the_budget_is_released_by_whoever_forgot,
+        the_budget_is_cancelled_by_whoever_forgot,
     ),
     "no entry of the roster has a valid MAC": (
         EXPLICIT,

@@ -17,6 +17,8 @@ from faircount.protocol import EXPLICIT, SERVERS, Topology, known_topologies
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import receive as aggregator_receive
 from faircount.protocol.roles.aggregator import steps as aggregator_steps
+from faircount.protocol.roles.coordinator import steps as coordinator_steps
+from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
 from faircount.protocol.topologies.two_servers import messages
 from simulation.faults import Kind, Op, Outcome, run_schedule
@@ -116,6 +118,7 @@ def combined_faults(users: int) -> st.SearchStrategy[list[Op]]:
         st.builds(restore, st.integers(1, 8), away(users), st.integers(1, 40)),
         st.builds(lambda back: [Op(Kind.RESTORE_S2, -back), Op(Kind.DROP, -1)], st.integers(1, 8)),
         st.builds(lambda who: [Op(Kind.VISIT, who, 5), Op(Kind.DEADLINE), Op(Kind.MAIL)], WHO),
+        st.builds(lambda who, how: [Op(Kind.ROUND), Op(Kind.OWNER, who, how)], WHO, HOW),
         trouble(Trouble.CORRUPTED),
         trouble(Trouble.TAMPERED),
     )
@@ -203,7 +206,7 @@ def test_a_schedule_is_repeatable() -> None:
 
 
 HOLES = {
-    "any manifest is admitted": (
+    "any manifest is recorded": (
         SERVERS,
         [aggregator],
         "answer_known_manifest",
@@ -214,6 +217,12 @@ HOLES = {
         [servers_coordinator],
         "entries_to_add",
         servers_coordinator.iterate_entries,
+    ),
+    "Whoever has the invitation may withdraw": (
+        SERVERS,
+        [coordinator_steps],
+        "recognize_device",
+        lambda s, rows, message: user_id(message.access),
     ),
     "The aggregator goes on after a restore": (
         EXPLICIT,

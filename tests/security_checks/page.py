@@ -2,6 +2,7 @@
 
 from security_checks.mutant import ScriptMutant
 
+ATTACKS = "tests/browser/test_page_attacks.py"
 CHECKS = "tests/browser/test_script_checks.py"
 SIGNED = (
     "page-statement-party",
@@ -40,4 +41,7 @@ MUTANTS = (
     *(ScriptMutant(slug, f"{CHECKS} -k {slug}") for slug in SIGNED),
     # The longer name of another check contains this one, so all of them run.
     *(ScriptMutant(slug, f"{CHECKS} -k promise_too_much") for slug in PARAMETERS),
+    ScriptMutant("page-taken-over", f"{ATTACKS} -k taken_over"),
+    ScriptMutant("page-operators", f"{ATTACKS} -k have_not_signed"),
+    ScriptMutant("page-one-operator", f"{ATTACKS} -k one_key_for_both"),
 )

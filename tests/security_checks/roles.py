@@ -44,6 +44,8 @@ MUTANTS = (
     Mutant("withdrawn-report-deleted", REMOVED, CLIENT),
     Mutant("withdrawn-upload-ignored", NEVER, CLIENT),
     Mutant("withdrawal-before-sync", NEVER, CLIENT),
+    Mutant("answering-device", NEVER, CLIENT + " -k device_that_answered"),
+    Mutant("device-signature", NEVER, CLIENT + " -k device_that_answered"),
     Mutant("user-credential", REMOVED, EXPLICIT + " -k credential"),
     Mutant("access-value", ALWAYS, CLIENT + " -k told_nothing"),
     Mutant(

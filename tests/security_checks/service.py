@@ -13,6 +13,9 @@ FILES = "tests/unit/server/test_private_files.py"
 LOST = "tests/unit/server/test_lost_anchor.py"
 TOKENS = "tests/unit/server/test_tokens.py"
 APART = "tests/unit/server/test_owners_apart.py"
+OPERATORS = "tests/unit/server/test_operators.py"
+BUNDLE = "tests/unit/server/test_page_files.py"
+SIGNED_BY = "tests/unit/protocol/survey/test_operators.py"
 # The query that returns an owner's reservations, and the same without its condition.
 OWNED = "SELECT signed FROM reservations WHERE population = ? AND owner = ? ORDER BY number"
 OF_ANYBODY = OWNED.replace("owner = ?", "(owner = ? OR 1 = 1)")
@@ -80,4 +83,12 @@ MUTANTS = (
     Mutant("operator-only", REMOVED, TOKENS + " -k no_operator"),
     Mutant("erased-when-over", NEVER, TOKENS + " -k erases"),
     Mutant("stop-spends", becomes("False"), TOKENS + " -k stays_spent"),
+    Mutant("operator-own", NEVER, OPERATORS + " -k another_operator"),
+    Mutant("operator-relayed", NEVER, OPERATORS + " -k takes_no_signature"),
+    Mutant("open-signed", NEVER, OPERATORS + " -k not_opened"),
+    Mutant("operator-signature", NEVER, SIGNED_BY),
+    Mutant("operator-named", NEVER, SIGNED_BY + " -k without_a_key"),
+    Mutant("bundle-integrity", becomes("{}"), BUNDLE + " -k has_its_hash"),
+    Mutant("bundle-address", becomes("True"), BUNDLE + " -k no_address"),
+    Mutant("one-operator-key", becomes("False"), SIGNED_BY + " -k one_operator"),
 )

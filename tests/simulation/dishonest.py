@@ -31,7 +31,7 @@ from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Reservation, ShareBatch, Signed, SyncState
 from faircount.protocol.wire.roster_messages import RejectedEntries
-from faircount.protocol.wire.signing import UNCHAINED, Link, compute_link, sign
+from faircount.protocol.wire.signing import UNCHAINED, ChainLink, compute_chain_link, sign
 from simulation.monitor import hash_of
 from simulation.parties import Simulation
 
@@ -119,9 +119,9 @@ def reject_good_entries(sim: Simulation, who: int, how: int) -> Signed | None:
 
 def sign_for_aggregator(sim: Simulation, message: Message, how: int) -> Signed:
     """The message, signed as the aggregator's next statement or outside its chain."""
-    newest = sim.s2.newest_link
-    link = Link(newest.number + 1, newest.hash) if how >> 6 & 1 else UNCHAINED
-    return sign(sim.s2.key, Party.AGGREGATOR, message, link)
+    newest = sim.s2.chain_end
+    chain_link = ChainLink(newest.number + 1, newest.hash) if how >> 6 & 1 else UNCHAINED
+    return sign(sim.s2.key, Party.AGGREGATOR, message, chain_link)
 
 
 def choose(everybody: Sequence[T], bits: int) -> tuple[T, ...]:
@@ -174,7 +174,7 @@ def _sign_chain(sim: Simulation, messages: Sequence[Message]) -> tuple[Signed, .
     chain = list[Signed]()
     before = UNCHAINED
     for number, message in enumerate(messages, 1):
-        signed = sign(sim.s2.key, Party.AGGREGATOR, message, Link(number, before.hash))
+        signed = sign(sim.s2.key, Party.AGGREGATOR, message, ChainLink(number, before.hash))
         chain.append(signed)
-        before = compute_link(signed)
+        before = compute_chain_link(signed)
     return tuple(chain)

@@ -64,7 +64,7 @@ def zero_total(sim: Simulation) -> AggregateTotal:
 
 def _senders(manifest: PeersManifest) -> bytes:
     """The members that sent a sum, as a bitmap."""
-    return manifest.included if isinstance(manifest, MaskedManifest) else manifest.members
+    return manifest.senders if isinstance(manifest, MaskedManifest) else manifest.members
 
 
 def accepted_members(
@@ -111,7 +111,7 @@ def _make_smaller(sim: Simulation, manifest: PeersManifest, who: int) -> PeersMa
     inside = members_of(manifest.members, n) or ()
     keys = dict(zip(inside, manifest.mask_keys, strict=True))
     mask_keys = tuple(keys[j] for j in members)
-    return replace(manifest, **changed, included=wanted.bits, mask_keys=mask_keys)
+    return replace(manifest, **changed, senders=wanted.bits, mask_keys=mask_keys)
 
 
 def _forge_manifest(sim: Simulation, manifest: PeersManifest, who: int, how: int) -> Signed | None:

@@ -22,10 +22,10 @@ from faircount.protocol.topologies.explicit.messages import ExplicitManifest
 from faircount.protocol.topologies.masked.messages import MaskedManifest
 from faircount.protocol.topologies.two_servers import user as two_servers_user
 from faircount.protocol.topologies.two_servers.messages import BatchManifest, Report
-from faircount.protocol.topologies.two_servers.reports import form_of
+from faircount.protocol.topologies.two_servers.reports import report_layout_of
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Rejection, addressee, decode
-from faircount.protocol.wire.signing import Link, sign
+from faircount.protocol.wire.signing import ChainLink, sign
 from faircount.sharing.keys import SEED_BYTES
 from simulation import dishonest, dishonest_peers, dishonest_two_stage
 from simulation.monitor import hash_of
@@ -67,6 +67,8 @@ class Kind(StrEnum):
     SECOND_DEVICE = "second device"
     # Participant `who` withdraws; `how` is what goes wrong (Trouble).
     WITHDRAW = "withdraw"
+    # The owner, who has all invitations, uses that of `who`; `how` says what for.
+    OWNER = "owner"
     # The coordinator signs a false message to the aggregator, about `who`; `how` says which.
     DISHONEST_COORDINATOR = "dishonest coordinator"
     # The aggregator signs a false statement to the coordinator.
@@ -167,7 +169,7 @@ def _drop(sim: Simulation, op: Op) -> None:
 
 def _mail(sim: Simulation, op: Op) -> None:
     if sim.delayed:
-        sim.tell_s1(sim.delayed.pop(op.who % len(sim.delayed)))
+        sim.send_to_s1(sim.delayed.pop(op.who % len(sim.delayed)))
 
 
 def _replay(sim: Simulation, op: Op) -> None:
@@ -180,8 +182,8 @@ def _flood(sim: Simulation, op: Op) -> None:
         old = sim.sent[(op.who + i) % len(sim.sent)] if sim.sent else Rejection(1)
         garbage = decode(sim.entropy.bytes(op.how % 60))
         for message in (old, corrupt(old, op.who + i), garbage):
-            sim.tell_s1(message)
-            sim.tell_s2(message)
+            sim.send_to_s1(message)
+            sim.send_to_s2(message)
 
 
 # --- storage and devices --------------------------------------------------------------------------
@@ -236,6 +238,23 @@ def _withdraw(sim: Simulation, op: Op) -> None:
         _visit(sim, op)
 
 
+def _owner(sim: Simulation, op: Op) -> None:
+    """The owner withdraws, answers or asks in the place of somebody, who has answered or not."""
+    at = op.who % len(sim.devices)
+    device = sim.devices[at]
+    has_answered = device is not None and bool(device.acknowledgements)
+    blank = ClientState(sim.setup.invitations[at], at)
+    owned = sim.client.start(sim.setup.params, blank, sim.crypto, sim.entropy)
+    sim.monitor.items |= sim.client.counted_as(owned)
+    withdrawn = sim.client.withdraw(owned)
+    messages = (withdrawn.waiting[0], owned.waiting[0], sim.client.outcome_request(owned))
+    answers = sim.send_to_s1(messages[op.how % len(messages)])
+    is_rejected = all(isinstance(answer, Rejection) for answer in answers)
+    # A coordinator that was rolled back may have forgotten which device has answered.
+    if has_answered and not is_rejected and not sim.monitor.is_s1_rolled_back:
+        sim.monitor.problems.append("the owner spoke for somebody whose device had answered")
+
+
 # --- dishonest participants -----------------------------------------------------------------------
 
 
@@ -261,15 +280,17 @@ def _invalid(sim: Simulation, op: Op) -> None:
     params = sim.setup.params
     at = op.who % len(sim.devices)
     device = sim.devices[at]
-    form = form_of(params.mechanism)
-    if device is None or device.state is not None or form is None:
+    layout = report_layout_of(params.mechanism)
+    if device is None or device.state is not None or layout is None:
         return
     invitation = device.invitation
-    kinds = list(invalid_kinds(form).values())
-    row = kinds[op.how % len(kinds)](form, sim.entropy)
+    kinds = list(invalid_kinds(layout).values())
+    row = kinds[op.how % len(kinds)](layout, sim.entropy)
     seed = sim.entropy.bytes(SEED_BYTES)
     keys = sim.crypto.keypair(sim.entropy)
-    state = two_servers_user.prepare(params, invitation, row, seed, keys, sim.entropy, sim.crypto)
+    state = two_servers_user.make_report(
+        params, invitation, row, seed, keys, sim.entropy, sim.crypto
+    )
     sim.monitor.invalid.add(state.public_key)
     sim.monitor.items[invitation.user] = at
     sim.devices[at] = replace(device, state=state, waiting=(state.report,))
@@ -294,7 +315,7 @@ def _dishonest_aggregator(sim: Simulation, op: Op) -> None:
     else:
         message = dishonest_two_stage.forge_for_aggregator(sim, who, how)
     if message is not None:
-        sim.tell_s1(message)
+        sim.send_to_s1(message)
 
 
 def _dishonest_coordinator(sim: Simulation, op: Op) -> None:
@@ -310,13 +331,13 @@ def _dishonest_coordinator(sim: Simulation, op: Op) -> None:
         forged = dishonest_two_stage.forge_for_coordinator(sim, who, how)
     if forged is None:
         return
-    link = sim.s1.newest_link
+    chain_link = sim.s1.chain_end
     if how % 21 == 20:
         # The aggregator takes itself for restored, and stops.
-        link = Link(99, bytes(32))
+        chain_link = ChainLink(99, bytes(32))
     sim.monitor.manifests[hash_of(forged)] = forged
     sim.monitor.is_s1_dishonest = True
-    sim.tell_s2(sign(sim.s1.key, Party.COORDINATOR, forged, link))
+    sim.send_to_s2(sign(sim.s1.key, Party.COORDINATOR, forged, chain_link))
 
 
 _OPERATIONS: Mapping[Kind, Callable[[Simulation, Op], None]] = {
@@ -336,6 +357,7 @@ _OPERATIONS: Mapping[Kind, Callable[[Simulation, Op], None]] = {
     Kind.LOSE: _lose,
     Kind.SECOND_DEVICE: _second_device,
     Kind.WITHDRAW: _withdraw,
+    Kind.OWNER: _owner,
     Kind.DISHONEST_COORDINATOR: _dishonest_coordinator,
     Kind.DISHONEST_AGGREGATOR: _dishonest_aggregator,
     Kind.INVALID: _invalid,

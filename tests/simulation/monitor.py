@@ -139,8 +139,10 @@ class Monitor:
                 "The aggregator was sent both a user's sum and shares of its mask key"
             )
         charge = s2.ledger.find(self.params.survey)
-        if self.releases and charge is not None and charge.status is Status.RELEASED:
-            self.problems.append("the budget was released although encrypted shares were sent")
+        if self.releases and charge is not None and charge.status is Status.CANCELLED:
+            self.problems.append(
+                "the reservation was cancelled although encrypted shares were sent"
+            )
         if s1.phase is not Phase.PUBLISHED:
             return
         if ("published",) not in self.once:
@@ -168,7 +170,7 @@ class Monitor:
             reporters = members_of(manifest.members, len(keys)) or ()
             return tuple((ANONYMOUS_ID, keys[i]) for i in reporters)
         if isinstance(manifest, MaskedManifest):
-            return self.roster_entries(manifest, manifest.included)
+            return self.roster_entries(manifest, manifest.senders)
         return self.roster_entries(manifest, getattr(manifest, "members", b""))
 
     def manifest_parts(self, last: BatchManifest) -> list[BatchManifest]:
@@ -322,10 +324,10 @@ def _observe_reservation(monitor: Monitor, reservation: Reservation) -> None:
     monitor.reserved.append(reservation.manifest_hash)
     if isinstance(manifest, BatchManifest):
         if len(monitor.reserved) > 1:
-            monitor.problems.append("The aggregator admitted a second manifest")
+            monitor.problems.append("The aggregator recorded a second manifest")
     elif ("sum",) in monitor.once:
         monitor.problems.append(
-            "The aggregator admitted a manifest although the coordinator had sent its sum"
+            "The aggregator recorded a manifest although the coordinator had sent its sum"
         )
 
 

@@ -45,6 +45,7 @@ from faircount.protocol.wire.crypto import CryptoSuite, IdealCrypto, StandardCry
 from faircount.protocol.wire.field_codecs import PackedList
 from faircount.protocol.wire.messages import (
     Acknowledgement,
+    Reason,
     Rejection,
     Signed,
     Withdrawal,
@@ -86,8 +87,8 @@ class Simulation:
         self.entropy = SeededStream(seed)
         self.setup = small_survey(topology, users, seed % 2)
         self.client = topology.client
-        self.s1 = self.setup.s1.copy().changed(crypto=self.crypto)
-        self.s2 = self.setup.s2.copy().changed(crypto=self.crypto)
+        self.s1 = self.setup.s1.copy().replace_fields(crypto=self.crypto)
+        self.s2 = self.setup.s2.copy().replace_fields(crypto=self.crypto)
         self.devices: list[ClientState | None] = [
             ClientState(invitation, i) for i, invitation in enumerate(self.setup.invitations)
         ]
@@ -144,21 +145,27 @@ class Simulation:
                 self.monitor.observe_server_message(message)
                 self.in_transit.append(message)
 
-    def tell_s1(self, message: Message) -> tuple[Message, ...]:
-        """The coordinator handles a message. One that it rejects must leave no trace."""
+    def send_to_s1(self, message: Message) -> tuple[Message, ...]:
+        """The coordinator handles a message. One that it rejects must leave no trace.
+
+        Except for a note that another device has shown an invitation.
+        """
         before = self.s1.copy()
         self.monitor.observe_arrival_at_s1(message)
         step = coordinate(self.s1.state, message, self.s1.rows)
         step = anchor_coordinator_step(self.anchor, self.s1.state, step)
         self.s1 = self.s1.after(step)
         out = step.messages
-        is_rejected = bool(out) and all(isinstance(answer, Rejection) for answer in out)
+        rejections = [answer for answer in out if isinstance(answer, Rejection)]
+        is_rejected = bool(out) and len(rejections) == len(out)
+        if any(answer.why is Reason.INVITATION_USED for answer in rejections):
+            before.rows.table("notices").update(self.s1.rows.table("notices"))
         if is_rejected and self.s1 != before:
             self.monitor.problems.append("a rejected message changed the coordinator")
         self.post(out)
         return out
 
-    def tell_s2(self, message: Message) -> tuple[Message, ...]:
+    def send_to_s2(self, message: Message) -> tuple[Message, ...]:
         """The aggregator handles a message."""
         before = self.s2
         step = aggregate(before.state, message, before.rows)
@@ -170,9 +177,9 @@ class Simulation:
     def deliver(self, message: Message) -> None:
         """A message reaches the server that it is addressed to."""
         if addressee(message) is Party.AGGREGATOR:
-            self.tell_s2(message)
+            self.send_to_s2(message)
         else:
-            self.tell_s1(message)
+            self.send_to_s1(message)
 
     def deliver_all(self) -> None:
         """Everything between the servers arrives, in order."""
@@ -228,19 +235,19 @@ class Simulation:
             self.delayed.append(request)
             return None
         if trouble is Trouble.CORRUPTED:
-            self.tell_s1(corrupt(request, how))
+            self.send_to_s1(corrupt(request, how))
             return None
         if trouble is Trouble.NOISE:
-            self.tell_s1(flip_byte(request, how))
+            self.send_to_s1(flip_byte(request, how))
             return None
         if trouble is Trouble.S1_CRASH_BEFORE:
             self.crash_s1(request)
             return None
-        answers = self.tell_s1(request)
+        answers = self.send_to_s1(request)
         if trouble is Trouble.S1_CRASH_AFTER:
             self.crash_s1()
         if trouble is Trouble.DUPLICATED:
-            self.tell_s1(request)
+            self.send_to_s1(request)
         if trouble in (Trouble.ANSWER_LOST, Trouble.S1_CRASH_AFTER) or not answers:
             return None
         return tamper(answers[0], how) if trouble is Trouble.TAMPERED else answers[0]

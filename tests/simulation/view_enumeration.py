@@ -130,7 +130,7 @@ class _EnumeratedServersClient(TwoServersClient):
         vector = _draw_vector(params, blank.answer, entropy)
         keys = crypto.keypair(entropy)
         seed = entropy.bytes(SEED_BYTES)
-        state = two_servers_user.prepare(
+        state = two_servers_user.make_report(
             params, blank.invitation, vector, seed, keys, entropy, crypto
         )
         return ClientState(blank.invitation, blank.answer, state, (state.report,))
@@ -147,7 +147,7 @@ class _EnumeratedExplicitClient(ExplicitClient):
         for j in range(placed.n):
             if j != placed.index:
                 shares[j] = [_draw(entropy, elements)[0] for _ in range(params.N)]
-        return explicit_user.prepare(placed, vector, shares, entropy)
+        return explicit_user.make_report(placed, vector, shares, entropy)
 
 
 class _EnumeratedMaskedClient(MaskedClient):
@@ -156,7 +156,7 @@ class _EnumeratedMaskedClient(MaskedClient):
     ) -> masked_user.Masker:
         member = placed.member
         vector = _draw_vector(member.params, client.answer, entropy)
-        return masked_user.prepare(placed, vector, member.crypto.keypair(entropy), entropy)
+        return masked_user.make_report(placed, vector, member.crypto.keypair(entropy), entropy)
 
 
 class _EnumeratedTwoStageClient(TwoStageClient):
@@ -167,7 +167,7 @@ class _EnumeratedTwoStageClient(TwoStageClient):
         outcome = _draw(entropy, responses(mechanism, client.answer))
         size = mechanism.reported_items
         bits = np.array(outcome[:size], dtype=dtype_for(placed.params.q))
-        return two_stage_user.prepare(placed, client.invitation, outcome[size:], bits, entropy)
+        return two_stage_user.make_report(placed, client.invitation, outcome[size:], bits, entropy)
 
 
 CLIENTS: Mapping[Topology, type[Client]] = {
@@ -301,7 +301,7 @@ class ViewEnumerator:
         request = self.devices[i].fact("request", self.client.next_message)
         if request is None:
             return False
-        response = self.tell_s1(request)[0]
+        response = self.send_to_s1(request)[0]
         self.to_users[i].append(response)
         self.devices[i], _ = self.ideal.call(
             self._handle_response, self.devices[i], i, request, response
@@ -315,21 +315,21 @@ class ViewEnumerator:
             while self.exchange(i):
                 pass
 
-    def prepare(self, i: int) -> Message:
+    def advance_to_message(self, i: int) -> Message:
         """Client i does everything except to send the message that it has made."""
         self.begin(i)
         while not self.devices[i].state.waiting:
             self.exchange(i)
         return self.devices[i].state.waiting[0]  # type: ignore[no-any-return]
 
-    def tell_s1(self, message: Message) -> tuple[Message, ...]:
+    def send_to_s1(self, message: Message) -> tuple[Message, ...]:
         """The coordinator receives a message."""
         self.to_s1.append(message)
         self.s1, out = self.ideal.call(coordinate, self.s1, message)
         self._post(out)
         return out  # type: ignore[no-any-return]
 
-    def tell_s2(self, message: Message) -> None:
+    def send_to_s2(self, message: Message) -> None:
         """The aggregator receives a message."""
         self.to_s2.append(message)
         self.s2, out = self.ideal.call(aggregate, self.s2, message)
@@ -348,9 +348,9 @@ class ViewEnumerator:
         while self.in_transit:
             message = self.in_transit.pop(0)
             if addressee(message) is Party.AGGREGATOR:
-                self.tell_s2(message)
+                self.send_to_s2(message)
             else:
-                self.tell_s1(message)
+                self.send_to_s1(message)
 
 
 def _keys_in(value: Any) -> list[bytes]:

@@ -25,7 +25,7 @@ def lines(header: str, words: int) -> list[Line]:
     found, inside = [], False
     for line in PAGE.read_text().splitlines():
         inside = line.startswith(header) or (inside and line.startswith("|"))
-        cells = [each.strip().strip("*") for each in line.strip("|").split("|")]
+        cells = [cell.strip().strip("*") for cell in line.strip("|").split("|")]
         if inside and not line.startswith((header, "|---")):
             found.append(Line(tuple(cells[:words]), tuple(map(float, cells[words:]))))
     return found

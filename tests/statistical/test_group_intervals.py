@@ -51,7 +51,7 @@ def drawn(mechanism: FrequencyMechanism, held: np.ndarray, rng: np.random.Genera
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "weights"),
-    [*((each, "total") for each in ("laplace", "decoys", "dpds", "oue")), ("laplace", "uwa")],
+    [*((name, "total") for name in ("laplace", "decoys", "dpds", "oue")), ("laplace", "uwa")],
 )
 def test_intervals_of_groups_hold(name: str, weights: str) -> None:
     rng, misses, short = np.random.default_rng(12), 0, 0

@@ -78,7 +78,9 @@ def measured(made: Plan, seed: int) -> dict[str, Floats]:
 
 
 def sound(made: Plan) -> list[Option]:
-    return [each for each in made.options if each.sound and (each.standard_error or 0.0) <= 1]
+    return [
+        option for option in made.options if option.sound and (option.standard_error or 0.0) <= 1
+    ]
 
 
 @pytest.mark.slow
@@ -89,9 +91,9 @@ def test_the_recommended_mechanism_has_the_smallest_measured_error(
     made = plan(users, items, epsilon, delta, floor=floor, releases=releases)
     found = measured(made, users + releases)
     assert made.recommended is not None
-    for each in sound(made):
-        assert not differs(found[each.name], each.standard_error or 0.0), each.name
-        assert not beaten(found[made.recommended.name], found[each.name]), each.name
+    for option in sound(made):
+        assert not differs(found[option.name], option.standard_error or 0.0), option.name
+        assert not beaten(found[made.recommended.name], found[option.name]), option.name
 
 
 def test_another_recommendation_would_be_caught() -> None:
@@ -104,8 +106,8 @@ def test_another_recommendation_would_be_caught() -> None:
 def test_a_wrong_standard_error_would_be_caught() -> None:
     made = plan(1000, 12, 1.0, 1e-6, floor=60)
     found = measured(made, 2)
-    for each in sound(made):
-        assert differs(found[each.name], 1.25 * (each.standard_error or 0.0))
+    for option in sound(made):
+        assert differs(found[option.name], 1.25 * (option.standard_error or 0.0))
 
 
 def test_the_grid_has_more_than_one_winner() -> None:

@@ -64,12 +64,15 @@ class BothApps:
         return self.folder / "servers.json"
 
 
+OPERATORS = ("One", "Two")
+"""Who runs the servers of these tests."""
+
 Serving = Callable[..., AbstractContextManager[BothApps]]
 
 
 @asynccontextmanager
 async def _run_pair(folder: Path, databases: tuple[str, str] | None) -> AsyncIterator[Pair]:
-    async with in_process(folder, databases=databases) as pair:
+    async with in_process(folder, databases=databases, operators=OPERATORS) as pair:
         scheduler = asyncio.create_task(pair.scheduler.run())
         yield pair
         scheduler.cancel()
@@ -129,9 +132,12 @@ def almost_noiseless() -> Callable[[Path, Topology, int], Survey]:
             "minimum": users,
             "population": "people",
         }
+        fresh = BothServers.of(owner).survey_keys()
         params = propose(
             mechanism,
-            BothServers.of(owner).survey_keys().keys,
+            fresh.keys,
+            s1_operator=fresh.s1_operator,
+            s2_operator=fresh.s2_operator,
             survey=SystemEntropy().bytes(16),
             topology=topology,
             **{**defaults, **terms},
@@ -139,7 +145,7 @@ def almost_noiseless() -> Callable[[Path, Topology, int], Survey]:
         SurveyFolder(folder / "survey").create(params, owner)
         survey = Survey.at(folder / "survey")
         survey.invite(numbered_people(users))
-        survey.servers.request(params, "open", people=users)
+        survey.servers.request(params, "open", invited=users)
         return survey
 
     return make

@@ -62,11 +62,13 @@ async def fetch_survey_keys(to_s1: httpx.AsyncClient, to_s2: httpx.AsyncClient) 
     first = require_success(await to_s1.post("/v1/survey-keys")).json()
     second = require_success(await to_s2.post("/v1/survey-keys")).json()
     return Keys(
-        s1=bytes.fromhex(first["signing_key"]),
-        s2=bytes.fromhex(second["signing_key"]),
+        coordinator=bytes.fromhex(first["signing_key"]),
+        aggregator=bytes.fromhex(second["signing_key"]),
         encryption_key=bytes.fromhex(second["encryption_key"]),
-        s1_commitment=bytes.fromhex(first["commitment"]),
-        s2_commitment=bytes.fromhex(second["commitment"]),
+        coordinator_commitment=bytes.fromhex(first["commitment"]),
+        aggregator_commitment=bytes.fromhex(second["commitment"]),
+        s1_operator_key=bytes.fromhex(first["operator_key"]),
+        s2_operator_key=bytes.fromhex(second["operator_key"]),
     )
 
 
@@ -95,10 +97,20 @@ async def set_up(
     # A test that names its population sets the budget itself.
     if params.population == "trial":
         require_success(await to_s2.put("/v1/populations/trial", json=BUDGET))
-    for server in (to_s2, to_s1):
-        require_success(await server.put(survey.path, content=params.published))
+    await register_parameters(to_s1, to_s2, params)
     await register_invitations(to_s1, to_s2, survey)
     return survey
+
+
+async def register_parameters(
+    to_s1: httpx.AsyncClient, to_s2: httpx.AsyncClient, params: SurveyParameters
+) -> None:
+    """Register parameters at both servers, and the aggregator's signature at the coordinator."""
+    path = f"/v1/surveys/{params.survey.hex()}"
+    told = require_success(await to_s2.put(path, content=params.published)).json()
+    require_success(await to_s1.put(path, content=params.published))
+    signature = bytes.fromhex(told["operator_signature"])
+    require_success(await to_s1.put(f"{path}/operators", content=signature))
 
 
 async def open_trial(

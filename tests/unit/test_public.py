@@ -39,9 +39,9 @@ def test_the_public_names_are_these() -> None:
 CALLS = """
 import importlib, pkgutil, warnings
 import faircount as fc
-for each in pkgutil.walk_packages(fc.__path__, "faircount."):
-    if not each.name.endswith("__main__"):
-        importlib.import_module(each.name)
+for module in pkgutil.walk_packages(fc.__path__, "faircount."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
 from faircount.protocol import Invitation
 from faircount.client.invitation_codes import Code
 code = Code(bytes(16), Invitation(bytes(32), bytes(32))).text

@@ -20,9 +20,9 @@ NOT_YET_CLEAN: tuple[str, ...] = ()
 """Folders and files whose style is not checked yet, relative to `src/faircount`."""
 
 PARTICIPLES = re.compile(
-    "added|adopted|answered|begun|believed|connected|decoded|drawn|encoded|ended|filled|"
-    "found|framed|given|handled|heard|held|joined|kept|labelled|made|marked|noted|opened|padded|"
-    "paged|parsed|refused|released|repeated|reissued|restored|said|sealed|sent|shared|shown|"
+    "added|adopted|answered|batched|begun|believed|bounded|changed|connected|decoded|drawn|encoded|"
+    "ended|filled|found|framed|given|handled|heard|held|joined|kept|labelled|made|marked|noted|"
+    "opened|owed|padded|paged|parsed|refused|released|repeated|reissued|restored|said|sealed|sent|shared|shown|"
     "signed|stepped|stored|summed|taken|told|unchanged|wanted|written"
 )
 """Names that say what has happened to a value, where a function should say what it does."""
@@ -39,6 +39,14 @@ def is_clean(path: Path) -> bool:
 
 
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if is_clean(path)]
+
+
+PROJECT = Path(__file__).parents[2]
+ALL_FILES = [
+    *(PROJECT / "src").rglob("*.py"),
+    *(PROJECT / "tests").rglob("*.py"),
+    *(PROJECT / "benchmarks").rglob("*.py"),
+]
 
 
 def variables_named_each(tree: ast.AST) -> Problems:
@@ -113,6 +121,14 @@ def test_the_source_follows_the_rule(rule: Callable[[ast.AST], Problems]) -> Non
         name = path.relative_to(SOURCE).as_posix()
         found = rule(ast.parse(path.read_text(encoding="utf-8")))
         problems += [f"{name}:{node.lineno}: {problem}" for node, problem in found]
+    assert problems == []
+
+
+def test_no_variable_is_named_each_in_tests_and_benchmarks_either() -> None:
+    problems = list[str]()
+    for path in ALL_FILES:
+        found = variables_named_each(ast.parse(path.read_text(encoding="utf-8")))
+        problems += [f"{path.name}:{node.lineno}: {problem}" for node, problem in found]
     assert problems == []
 
 

@@ -162,8 +162,12 @@ def test_proven_reports(case) -> None:
     published = json.loads(case["published"])
     assert published["derived"]["proof"]["degree"] == k
     assert published["derived"]["proof"]["modulus"] == case["modulus"]
-    assert published["keys"]["s1_commitment"] == sha256(bytes.fromhex(case["v1"])).hexdigest()
-    assert published["keys"]["s2_commitment"] == sha256(bytes.fromhex(case["v2"])).hexdigest()
+    assert (
+        published["keys"]["coordinator_commitment"] == sha256(bytes.fromhex(case["v1"])).hexdigest()
+    )
+    assert (
+        published["keys"]["aggregator_commitment"] == sha256(bytes.fromhex(case["v2"])).hexdigest()
+    )
     for report in case["reports"]:
         f, h = split_row(report["row"], case)
         square = product(f, [(f[0] - 1) % case["q"], *f[1:]], case["q"])

@@ -19,10 +19,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from faircount.core.errors import FaircountError, ShareError
+from faircount.core.errors import FaircountError, RefusedError, ShareError
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import decode
 from faircount.protocol.survey.acknowledgement import verify_acknowledgement
+from faircount.protocol.survey.devices import is_signed_by_device
+from faircount.protocol.survey.operators import check_operators
 from faircount.protocol.survey.parameters import SurveyParameters, table_digest
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.crypto import StandardCrypto
@@ -347,6 +349,8 @@ def test_a_report_in_the_servers_topology(case) -> None:
         + h(case["salt"])
         + with_length(share)
         + with_length(encrypted_share)
+        # The secret key of the device is the 32 bytes after the nonce.
+        + Ed25519PrivateKey.from_private_bytes(bytes(range(28, 60))).public_key().public_bytes_raw()
     )
     assert (share.hex(), commitment.hex(), with_checksum(body).hex()) == (
         case["share"],
@@ -534,6 +538,24 @@ def test_acknowledgements(case) -> None:
     key.verify(h(case["accepted"])[-72:-8], acknowledged_root(case))
 
 
+@pytest.mark.parametrize("case", cases("device_messages"))
+def test_device_messages(case) -> None:
+    body = h(case["body"])
+    params_digest = tagged_hash("params", case["published"].encode())
+    public = Ed25519PrivateKey.from_private_bytes(h(case["secret"])).public_key()
+    assert public.public_bytes_raw().hex() == case["public"]
+    # Version and tag, then survey, access, key of the device, signature and checksum.
+    assert body[18:50] + body[50:82] == h(case["access"]) + h(case["public"])
+    unsigned = with_checksum(body[:82] + bytes(64))
+    public.verify(body[82:146], b"faircount/1/device\0" + params_digest + unsigned)
+
+
+@bad("bad_device_messages")
+def test_bad_device_messages(case) -> None:
+    params = SurveyParameters.parse(case["published"].encode())
+    assert not is_signed_by_device(params, decode(h(case["body"])))
+
+
 @bad("bad_acknowledgements")
 def test_bad_acknowledgements(case) -> None:
     accepted = decode(h(case["accepted"]))
@@ -542,3 +564,37 @@ def test_bad_acknowledgements(case) -> None:
         accepted,
         decode(h(case["body"])),
     )
+
+
+def operator_data(published: bytes, server: str) -> bytes:
+    """What the operator of a server signs."""
+    plain = json.loads(published)
+    name = plain[f"{server}_operator"].encode()
+    role = struct.pack(">I", {"s1": S2 - 1, "s2": S2}[server])
+    place = role + h(plain["survey"]) + tagged_hash("params", published)
+    return b"faircount/1/operator\0" + place + struct.pack(">I", len(name)) + name
+
+
+@pytest.mark.parametrize("case", cases("operators"))
+def test_operators(case) -> None:
+    published = case["published"].encode()
+    for server, fingerprint in zip(("s1", "s2"), case["fingerprints"], strict=True):
+        key = h(json.loads(published)["keys"][f"{server}_operator_key"])
+        data = operator_data(published, server)
+        Ed25519PublicKey.from_public_bytes(key).verify(h(case[server]), data)
+        digits = tagged_hash("operator-key", key).hex()[:32]
+        assert fingerprint.replace(" ", "") == digits
+    params = SurveyParameters.parse(published)
+    check_operators(params, (h(case["s1"]), h(case["s2"])))
+
+
+@bad("bad_operators")
+def test_bad_operators(case) -> None:
+    params = SurveyParameters.parse(case["published"].encode())
+    # What is not hexadecimal is no signature.
+    signatures = [
+        h(case[name]) if set(case[name] or "z") <= set("0123456789abcdef") else b""
+        for name in ("s1", "s2")
+    ]
+    with pytest.raises(RefusedError):
+        check_operators(params, (signatures[0], signatures[1]))

@@ -71,13 +71,13 @@ _LARGEST_FLOOR = 10**7
 class Losses:
     """What one release tells about one user, at worst.
 
-    pairs:    independent coordinates of the release
-    distance: total variation distance of either law from the one that is really drawn; it costs
-              (1 + e^epsilon) times that, at any total epsilon
+    pairs:       independent coordinates of the release
+    table_delta: what the pairs leave out, because noise comes from finite tables or tails are cut
+                 off; added to delta at any total epsilon
     """
 
     pairs: tuple[LossPair, ...]
-    distance: float = 0.0
+    table_delta: float = 0.0
 
 
 def grid_step(epsilons: Iterable[float]) -> float:
@@ -391,7 +391,7 @@ def sum_epsilons(guarantees: Sequence[Guarantee]) -> Guarantee:
 
 def adds_up_to(numbers: Iterable[float], limit: float) -> bool:
     """Whether these numbers, as the decimals that they are written as, sum to at most `limit`."""
-    # Ten times 0.1 is 1, although the floats add up to more. A tolerance would admit more than was
+    # Ten times 0.1 is 1, although the floats add up to more. A tolerance would allow more than was
     # promised: an epsilon of 1 at a limit just below 1.
     total = sum(Fraction(repr(float(number))) for number in numbers)
     return total <= Fraction(repr(float(limit)))

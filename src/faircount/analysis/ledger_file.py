@@ -72,7 +72,7 @@ class LedgerFile:
         the whole series was fixed before the first result, adaptive=False composes it exactly,
         which allows more runs.
         """
-        # A delta of 1 would admit every run.
+        # A delta of 1 would allow every run.
         if not 0 <= check_real("delta", delta) < 1:
             raise ParameterError(f"delta must be at least 0 and below 1, not {delta:g}")
         _check_name(population)
@@ -192,9 +192,9 @@ class Account:
         wanted = Charge(SystemEntropy().bytes(16), epsilon, delta, label=labelled)
 
         def reserve_in(ledger: Ledger) -> Ledger:
-            if not ledger.admits(wanted):
+            if not ledger.covers(wanted):
                 raise RefusedError(
-                    f"the budget of {ledger.population!r} does not admit this run: it costs "
+                    f"the budget of {ledger.population!r} does not cover this run: it costs "
                     f"{_describe(epsilon, delta)}, and {_describe(*ledger.spent)} are spent of "
                     f"{_describe(ledger.epsilon, ledger.delta)}. Nothing was drawn. Ask for less, "
                     "or stop here: a second budget for the same people protects nobody"

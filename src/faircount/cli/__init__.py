@@ -26,6 +26,7 @@ COMMANDS = {
     "survey": CommandEntry("survey", "Create and run a survey over the network."),
     "dashboard": CommandEntry("dashboard", "Create and watch surveys in a browser."),
     "answer": CommandEntry("answer", "Take part in a survey that you were invited to."),
+    "page": CommandEntry("page", "Write the participant's page for your own web server."),
     "coordinator": CommandEntry("servers", "Run the coordinator (S1), which collects reports."),
     "aggregator": CommandEntry("servers", "Run the aggregator (S2), which keeps the budgets."),
     "serve": CommandEntry("servers", "Run both servers on this machine, for a trial."),
@@ -34,7 +35,7 @@ COMMANDS = {
     "backup": CommandEntry("recovery", "Copy the database of a running server."),
     "restore": CommandEntry("recovery", "Restore a server from a backup and resynchronize it."),
     "reopen": CommandEntry("recovery", "Open a budget of the aggregator again after a restore."),
-    "privacy": CommandEntry("privacy", "Compute the exact guarantee of given parameters."),
+    "privacy": CommandEntry("privacy", "Compute the guarantee of given parameters."),
     "audit": CommandEntry("audit", "Try to refute a mechanism's privacy claim by running it."),
     "costs": CommandEntry("costs", "Compare Table I of the paper with measured costs."),
     "reproduce": CommandEntry("reproduce", "Reproduce the figures and tables of the paper."),
@@ -136,5 +137,5 @@ def main() -> None:
     """Count answers without seeing any of them, with differential privacy.
 
     Every response is split into secret shares between two servers. Only a noisy total is revealed,
-    and its privacy guarantee is computed exactly.
+    and its privacy guarantee is computed from the noise itself.
     """

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import CERTIFICATES, FILE, JSON
+from faircount.core.domain import escape_controls
 from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -163,8 +164,19 @@ def _choose_item(
         number = click.prompt("Number of your answer", type=click.IntRange(1, len(items)))
         chosen = items[number - 1]
     if not yes:
+        click.echo(_what_remains(participation.parameters))
         click.confirm("Send this answer? It cannot be changed, only withdrawn", abort=True)
     return chosen
+
+
+def _what_remains(params: "SurveyParameters") -> str:
+    """What an owner can still do with the invitations, said where a participant decides."""
+    owner = escape_controls(params.owner) or "Whoever made the invitations"
+    return (
+        f"{owner} has a copy of your invitation, could have answered with it before you (then you "
+        "will be told), and could have invited people who do not exist. Once you have answered, "
+        "only this device can withdraw your answer."
+    )
 
 
 def show_survey(out: "Console", params: "SurveyParameters") -> None:
@@ -180,7 +192,16 @@ def show_survey(out: "Console", params: "SurveyParameters") -> None:
     numbered = enumerate(description["items"], 1)
     out.print(make_definitions((f"{number}.", str(item)) for number, item in numbered))
     out.print()
-    names = ("asked_by", "purpose", "contact", "servers", "people", "privacy", "visits")
+    names = (
+        "asked_by",
+        "purpose",
+        "contact",
+        "servers",
+        "operator_keys",
+        "people",
+        "privacy",
+        "visits",
+    )
     known = [name for name in names if description[name]]
     facts = [(name.replace("_", " "), description[name]) for name in known]
     out.print(make_definitions(facts))
@@ -190,14 +211,21 @@ def show_survey(out: "Console", params: "SurveyParameters") -> None:
 def describe_survey(params: "SurveyParameters") -> dict[str, Any]:
     """A survey as a participant sees it, in words and lists."""
     from faircount.accounting.guarantee import format_delta
+    from faircount.protocol.survey.operators import (
+        ROLES,
+        format_fingerprint,
+        has_one_operator,
+        operator_of,
+    )
 
     first = params.s1_operator or "somebody who is not named"
     second = params.s2_operator or "somebody who is not named"
     servers = f"run by {first} and {second}"
     # The privacy of the shares rests on two operators who do not collude. Participants must be able
     # to see if there is only one.
-    if first.strip().lower() == second.strip().lower():
+    if has_one_operator(params):
         servers = f"both run by {first}, who could combine the shares and see your answer"
+    fingerprints = [format_fingerprint(operator_of(params, role)[1]) for role in ROLES]
     visits = "one: answer and leave"
     if len(params.topology.phases) > 1:
         visits = f"{len(params.topology.phases)}: return when asked to (--stay does it for you)"
@@ -208,6 +236,8 @@ def describe_survey(params: "SurveyParameters") -> dict[str, Any]:
         "purpose": params.purpose,
         "contact": params.contact,
         "servers": servers,
+        "operator_keys": f"{fingerprints[0]} and {fingerprints[1]}; compare them with those that "
+        "these organizations publish: a name that stands nowhere else shows nothing",
         "people": f"at most {params.n_max:,} are invited; there is no result with fewer than "
         f"{params.minimum:,}",
         "privacy": f"epsilon {params.epsilon:g}, delta {format_delta(params.delta)}, by "

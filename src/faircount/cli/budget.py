@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # How the status of a charge is shown. A charge without a result belongs to a run that was stopped,
 # or that is still at work.
-STATUS = {"reserved": "spent, no result", "spent": "spent", "released": "given back"}
+STATUS = {"reserved": "spent, no result", "spent": "spent", "cancelled": "given back"}
 
 
 @click.command()

@@ -142,18 +142,18 @@ def _write_json(result: dict[str, Any], path: Path) -> None:
 
 
 def _write_csv(result: dict[str, Any], path: Path) -> None:
-    heads = ["item", "estimate", "low", "high", "consistent"]
+    headings = ["item", "estimate", "low", "high", "consistent"]
     rows = []
     for estimate, consistent in zip(result["estimates"], result["consistent"], strict=True):
         row = [estimate["item"], estimate["estimate"], estimate["low"], estimate["high"]]
         rows.append([*row, consistent])
     # A column of its own, because somebody may cut off or skip a line of comment.
     if result.get("simulation"):
-        heads.append("simulation")
+        headings.append("simulation")
         for row in rows:
             row.append("true")
     with _open_for_writing(path) as target:
-        target.write(write_csv(heads, rows).decode())
+        target.write(write_csv(headings, rows).decode())
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def _survey_with_page() -> None:
         click.echo(link)
         click.prompt("\nPress Enter when you have answered", default="", show_default=False)
         # Closed by the owner: nobody wants to wait for the deadline of a demonstration.
-        survey.servers.request(survey.params, "close", state="submitting")
+        survey.servers.request(survey.params, "close", phase="submitting")
         _show_result(out, survey)
         click.prompt(
             "\nThe page shows the result, too. Press Enter to stop both servers",
@@ -112,7 +112,7 @@ def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> 
     _announce(out, survey, scenario)
     people = people_of(survey, scenario)
     with progress_bar("people have answered", scenario.requirements.users) as update:
-        played = play(running, survey, people, scenario, lambda status: update(status["users"]))
+        played = play(running, survey, people, scenario, lambda status: update(status["responses"]))
     coordinator = " and the coordinator" if scenario.kills_coordinator else ""
     out.print(
         f"Killed and restarted on the way: {scenario.kills} of {scenario.crowds} processes with "
@@ -200,7 +200,7 @@ def _survey_in_memory(epsilon: float) -> None:
     out.print(f"Running again: {REPETITION}.")
     out.print(
         f"Every answer travelled as two encrypted shares over F_{result.facts['modulus']}, each of "
-        "them random by itself; the servers added them up and opened one sum."
+        "them random by itself; the servers added them up and revealed one sum."
     )
     distributed_error = np.sqrt(np.mean((result.estimates - truth) ** 2))
     local_error = np.sqrt(np.mean((fc.run(answers, local).estimates - truth) ** 2))

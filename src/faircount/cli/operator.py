@@ -47,7 +47,7 @@ def surveys_command(address: str, token_file: Path, certificates: str | None) ->
     )
     table = Table("survey", "phase", "owner", "owner's name", box=None)
     for entry in reply.json()["surveys"]:
-        table.add_row(entry["survey"], entry["state"], entry["owner"], entry["owner_name"])
+        table.add_row(entry["survey"], entry["phase"], entry["owner"], entry["owner_name"])
     console().print(table)
 
 

@@ -281,17 +281,17 @@ def _show_table(out: "Console", made: "Plan") -> None:
 
     target = made.question.target_error
     columns = dict(COLUMNS)
-    heads = list(COLUMNS)
+    headings = list(COLUMNS)
     if target is None:
-        heads.remove("users")
+        headings.remove("users")
         del columns["users"]
     else:
-        heads[heads.index("users")] = f"users for ±{100 * target:g}%"
+        headings[headings.index("users")] = f"users for ±{100 * target:g}%"
     rows = []
     for option in made.options:
         if option.sound:
             rows += _rows_of(option, with_users=target is not None)
-    out.print(make_table(heads, rows, left=(0, 1, len(heads) - 1)))
+    out.print(make_table(headings, rows, left=(0, 1, len(headings) - 1)))
     out.print()
     words = {**columns, **_explain_parameters(made), **_WORDS_BELOW}
     out.print(make_definitions(words.items()))
@@ -329,10 +329,10 @@ def _rows_of(option: "Option", with_users: bool) -> list[list[str]]:
     return [row, second]
 
 
-def _format_errors(form: "Option | InServers") -> list[str]:
+def _format_errors(variant: "Option | InServers") -> list[str]:
     from faircount.planning.option import percent
 
-    return [percent(form.half_width_95 or 0, "±"), percent(form.standard_error or 0)]
+    return [percent(variant.half_width_95 or 0, "±"), percent(variant.standard_error or 0)]
 
 
 def _format_parameters(parameters: "Mapping[str, float]") -> str:
@@ -424,16 +424,16 @@ def _show_groups(made: "GroupsPlan") -> None:
         size = [f"{group.question.users:,}", f"{group.question.epsilon:g}"]
         error = percent(best.standard_error or 0)
         rows.append([name, *size, best.name, error, _format_parameters(best.parameters)])
-    heads = ["group", "users", "epsilon", "mechanism", "std. error", "parameters"]
-    out.print(make_table(heads, rows, left=(0, 3, 5)))
+    headings = ["group", "users", "epsilon", "mechanism", "std. error", "parameters"]
+    out.print(make_table(headings, rows, left=(0, 3, 5)))
 
     out.print("\n[bold]All groups together[/bold], errors against the frequencies of all users")
     rows = []
     for name, way in made.combined.items():
         weights = " ".join(f"{weight:.3f}" for weight in way.weights)
         rows.append([name, percent(way.standard_error), percent(way.noise_error), weights])
-    heads = ["weights", "std. error", "noise alone", "of the groups, in the order above"]
-    out.print(make_table(heads, rows, left=(0, 3)))
+    headings = ["weights", "std. error", "noise alone", "of the groups, in the order above"]
+    out.print(make_table(headings, rows, left=(0, 3)))
     out.print(
         "uwa: by size; cpa: one survey of all users at the smallest epsilon; both hold whatever "
         "the groups answer. Only if the groups answer alike: vwa: by noise variance (the paper's); "

@@ -1,4 +1,4 @@
-"""`faircount privacy`: compute the exact guarantee of given parameters."""
+"""`faircount privacy`: compute the guarantee of given parameters."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ MECHANISMS = (*names(), "gaussian")
 
 # How the further figures of a mechanism are called in the output.
 LABELS = {
-    "delta_one_more_insider": "delta, 1 insider more",
+    "delta_one_more_insider": "delta, 1 insider more, at most",
     "s1_epsilon": "epsilon of the coordinator, sets alone",
     "s1_epsilon_paper": "the same in the paper",
     "s1_delta": "delta of the coordinator, with the result",
@@ -73,7 +73,9 @@ LABELS = {
 )
 @JSON
 def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
-    """Compute the exact guarantee of MECHANISM with given parameters.
+    """Compute the guarantee of MECHANISM with given parameters.
+
+    Delta is exact, or "at most" says that it is an upper bound.
 
     \b
     dpds, dpcs      --p --floor, --epsilon or --delta [--users --items]
@@ -118,7 +120,10 @@ def _show(made: "Statement") -> None:
             "learns from both."
         )
     print_notes(out, made.notes)
-    # The theorems print bounds on delta. One below the exact delta is an error of the paper.
+    # The theorems print bounds on delta. One below the exact delta is an error of the paper; one
+    # below another bound need not be.
+    if made.is_bound:
+        return
     for name in ("theorem1_delta", "theorem2_delta"):
         bound = made.paper.get(name)
         if bound is not None and made.delta is not None and bound < made.delta:
@@ -139,7 +144,8 @@ def _figures_of(made: "Statement") -> list[tuple[str, str]]:
     if made.epsilon is not None:
         rows.append(("epsilon", format_number(made.epsilon)))
     if made.delta is not None:
-        rows.append(("delta", format_delta(made.delta, DELTA_DIGITS)))
+        label = "delta, at most" if made.is_bound else "delta"
+        rows.append((label, format_delta(made.delta, DELTA_DIGITS)))
     if made.delta_zero_out is not None:
         rows.append(("delta, zero-out", format_delta(made.delta_zero_out, DELTA_DIGITS)))
     for name, value in {**made.more, **made.paper}.items():

@@ -316,7 +316,7 @@ def _show_groups(out: "Console", result: "GroupedHistogram") -> None:
         "\nGroups: the odds between two answers of a user change by at most this factor, except "
         "with probability delta; and how much each group counts"
     )
-    heads = ["group", "users", "epsilon", "delta", "factor", "mechanism", "weight"]
+    headings = ["group", "users", "epsilon", "delta", "factor", "mechanism", "weight"]
     if beside is not None:
-        heads.append("if alike")
-    out.print(make_table(heads, rows, left=(0, 5)))
+        headings.append("if alike")
+    out.print(make_table(headings, rows, left=(0, 5)))

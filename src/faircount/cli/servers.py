@@ -12,6 +12,7 @@ from faircount.core.errors import FaircountError
 
 if TYPE_CHECKING:
     from faircount.demo.trial import Trial
+    from faircount.server.common.settings import ServerSettings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +39,11 @@ _SERVER_OPTIONS = (
         metavar="NAME",
         help="Your organization; participants see it before they answer.",
     ),
+    click.option(
+        "--show-operator",
+        is_flag=True,
+        help="Print the name and key that your organization should publish, and exit.",
+    ),
 )
 
 
@@ -52,7 +58,7 @@ def server_options(command: F) -> F:
 @click.command()
 @server_options
 @click.option("--aggregator", metavar="URL", help="Address of the aggregator.")
-def coordinator(settings: Path | None, **given: Any) -> None:
+def coordinator(settings: Path | None, show_operator: bool, **given: Any) -> None:
     """Run the coordinator (S1), which collects encrypted reports and keeps deadlines.
 
     It cannot read any response. Everything it stores is in the folder DATA: its database, the keys
@@ -66,12 +72,16 @@ def coordinator(settings: Path | None, **given: Any) -> None:
     from faircount.server.common.settings import CoordinatorSettings, read_settings
     from faircount.server.run import run, serve_coordinator
 
-    run(read_settings(CoordinatorSettings, settings, given), serve_coordinator)
+    known = read_settings(CoordinatorSettings, settings, given)
+    if show_operator:
+        _show_operator(known)
+    else:
+        run(known, serve_coordinator)
 
 
 @click.command()
 @server_options
-def aggregator(settings: Path | None, **given: Any) -> None:
+def aggregator(settings: Path | None, show_operator: bool, **given: Any) -> None:
     """Run the aggregator (S2), which keeps privacy budgets and opens one sum per survey.
 
     It should be run by another organization than the coordinator. Only the coordinator and the
@@ -85,7 +95,22 @@ def aggregator(settings: Path | None, **given: Any) -> None:
     from faircount.server.common.settings import AggregatorSettings, read_settings
     from faircount.server.run import run, serve_aggregator
 
-    run(read_settings(AggregatorSettings, settings, given), serve_aggregator)
+    known = read_settings(AggregatorSettings, settings, given)
+    if show_operator:
+        _show_operator(known)
+    else:
+        run(known, serve_aggregator)
+
+
+def _show_operator(settings: "ServerSettings") -> None:
+    """Print what the organization publishes, so that participants can compare it."""
+    from faircount.server.common.base import describe_operator
+    from faircount.server.run import operator_in
+    from faircount.storage.keys import KeyFolder
+
+    shown = describe_operator(operator_in(settings.operator, KeyFolder(settings.key_folder)))
+    for name, value in shown.items():
+        click.echo(f"{name}: {value}")
 
 
 @click.command()

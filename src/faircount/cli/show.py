@@ -58,13 +58,13 @@ def cell(content: object) -> Text:
 
 
 def make_table(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)
+    headings: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)
 ) -> Table:
     """A plain table; the columns whose numbers are in `left` are aligned to the left."""
     # Without lines and colours, so that a table can be pasted into a message.
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for number, head in enumerate(heads):
-        table.add_column(spell_out(head), justify="left" if number in left else "right")
+    for number, heading in enumerate(headings):
+        table.add_column(spell_out(heading), justify="left" if number in left else "right")
     for row in rows:
         table.add_row(*map(cell, row))
     return table
@@ -116,13 +116,13 @@ def print_bars(
     longest = max(float(result.estimates.max()), 1e-9)
     # More decimal places than the noise allows would suggest an accuracy that is not there.
     digits = _digits_for(float(bounds.width.max()) / 2)
-    heads = ["item", "estimate", f"{level:.0%} interval"]
+    headings = ["item", "estimate", f"{level:.0%} interval"]
     sum_note = describe_sum(result)
     if sum_note is not None:
-        heads.append("consistent")
+        headings.append("consistent")
     if truth is not None:
-        heads.append("truth")
-    heads.append("")
+        headings.append("truth")
+    headings.append("")
     rows = []
     for number, item in enumerate(result.items):
         estimate = float(result.estimates[number])
@@ -136,7 +136,7 @@ def print_bars(
             row.append(f"{truth[number]:.{digits}%}")
         row.append("█" * max(0, round(BAR_WIDTH * estimate / longest)))
         rows.append(row)
-    table = make_table(heads, rows, left=(0, len(heads) - 1))
+    table = make_table(headings, rows, left=(0, len(headings) - 1))
     table.columns[-1].style = "cyan"
     out.print(table)
     if marks.any():

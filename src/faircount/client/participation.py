@@ -52,6 +52,7 @@ from faircount.protocol import (
     has_progressed,
 )
 from faircount.protocol.roles.limits import decode_response
+from faircount.protocol.survey.operators import check_operators
 from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.messages import NotReady, Reason, Rejection, reject
 from faircount.transport.limits import MESSAGE_ANSWER, PARAMETERS_ANSWER
@@ -191,7 +192,7 @@ class Participation:
         return {
             "survey": self.code.survey.hex(),
             "parameters": self.code.invitation.params.hex(),
-            "server_key": self.parameters.keys.s1.hex(),
+            "server_key": self.parameters.keys.coordinator.hex(),
             "written": acknowledgements,
             "result": None if client.outcome is None else encode(client.outcome.signed).hex(),
             "counted": client.counted,
@@ -217,7 +218,17 @@ class Participation:
                 "the server shows other parameters than those of your invitation: do not answer, "
                 "ask the person who invited you"
             )
+        check_operators(parameters, self._fetch_signatures())
         return parameters
+
+    def _fetch_signatures(self) -> tuple[bytes, bytes]:
+        """The signatures of the operators of both servers; empty where one is missing."""
+        try:
+            signed = self.server.call("GET", f"{self._path}/operators").json()
+            return bytes.fromhex(signed["s1"] or ""), bytes.fromhex(signed["s2"] or "")
+        except (RemoteError, ValueError, KeyError, TypeError):
+            # A server that shows no signatures is one that has none.
+            return b"", b""
 
     def _position_of(self, item: object) -> int:
         """The position of an item among the survey's items, also if it is given as text."""
@@ -279,14 +290,14 @@ class Participation:
             # There is no result yet. A coordinator restored from a backup may lack our report.
             if isinstance(reply, NotReady) and not has_sent_report:
                 self._resend_report(client)
-            if isinstance(reply, NotReady) or _is_too_early(reply):
+            if _is_too_early(reply):
                 break
             following = self._client.handle_response(client, message, reply, SystemEntropy())
             # Saved before the next message is sent, which may depend on this reply.
             if following != client:
                 self._save(following)
             # A server that repeats itself must not keep the client busy.
-            may_continue = has_progressed(client, following)
+            may_continue = has_progressed(client, following) and not isinstance(reply, NotReady)
             if asks_for_outcome and following == client:
                 may_continue = False
             client = following

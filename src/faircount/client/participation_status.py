@@ -7,8 +7,9 @@ from typing import Any
 
 from faircount.core.domain import escape_controls
 from faircount.protocol import ClientState, Message, encode
+from faircount.protocol.survey.devices import Notice
 from faircount.protocol.survey.endings import describe_abort
-from faircount.protocol.wire.messages import Aborted, Published, Reason, Rejection, Withdrawal
+from faircount.protocol.wire.messages import Aborted, Published, Reason, Rejection
 
 
 class Stage(StrEnum):
@@ -30,10 +31,12 @@ class ParticipationStatus:
 
     stage: not answered, waiting, sent, refused, withdrawn, counted, not counted, or no result
     description: what that means for the participant, in a sentence or two
+    notices: what else happened with the invitation: other device, reissue refused
     """
 
     stage: Stage
     description: str
+    notices: tuple[str, ...] = ()
 
     @property
     def is_over(self) -> bool:
@@ -42,7 +45,12 @@ class ParticipationStatus:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {"stage": str(self.stage), "description": self.description, "over": self.is_over}
+        return {
+            "stage": str(self.stage),
+            "description": self.description,
+            "over": self.is_over,
+            "notices": list(self.notices),
+        }
 
     def __str__(self) -> str:
         return self.description
@@ -61,6 +69,13 @@ DESCRIPTIONS = {
     Stage.NO_RESULT: "The survey ended without a result.",
 }
 
+NOTICES = {
+    Notice.OTHER_DEVICE: "Another device has tried to use your invitation and was refused. If that "
+    "was not you, tell the survey's contact: whoever made the invitations has a copy of yours.",
+    Notice.REISSUE_REFUSED: "The owner of the survey has tried to replace your invitation and was "
+    "refused, because you have answered with it.",
+}
+
 
 def status_of(client: ClientState | None, reply: Message | None = None) -> ParticipationStatus:
     """The status of a client; `reply` is the coordinator's latest, which may be a rejection."""
@@ -76,7 +91,14 @@ def status_of(client: ClientState | None, reply: Message | None = None) -> Parti
         ending = client.outcome.message
         if isinstance(ending, Aborted):
             description += f" The reason: {escape_controls(describe_abort(ending))}."
-    return ParticipationStatus(stage, description)
+    notices = Notice(0 if client is None else client.notices)
+    for notice in notices:
+        description += f" {NOTICES[notice]}"
+    return ParticipationStatus(stage, description, tuple(_name_of(notice) for notice in notices))
+
+
+def _name_of(notice: Notice) -> str:
+    return str(notice.name).lower().replace("_", " ")
 
 
 def _stage_of(client: ClientState | None) -> Stage:
@@ -95,8 +117,9 @@ def _stage_of(client: ClientState | None) -> Stage:
 
 def is_withdrawal_acknowledged(client: ClientState) -> bool:
     """Whether the coordinator has signed that it stored the withdrawal."""
-    for acknowledgement in client.acknowledgements:
-        withdrawal = Withdrawal(acknowledgement.survey, client.invitation.access)
-        if acknowledgement.message_hash == sha256(encode(withdrawal)).digest():
-            return True
-    return False
+    if client.withdrawal is None:
+        return False
+    wanted = sha256(encode(client.withdrawal)).digest()
+    return any(
+        acknowledgement.message_hash == wanted for acknowledgement in client.acknowledgements
+    )

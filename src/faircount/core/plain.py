@@ -49,10 +49,10 @@ def data_frame(
     return table
 
 
-def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def html_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Make an HTML table: the first column is text, the others are numbers; cells are HTML."""
-    top = "".join(f'<th style="{_TEXT_STYLE}">{escape_html(head)}</th>' for head in heads)
-    styles = [_TEXT_STYLE] + [_NUMBER_STYLE] * (len(heads) - 1)
+    top = "".join(f'<th style="{_TEXT_STYLE}">{escape_html(heading)}</th>' for heading in headings)
+    styles = [_TEXT_STYLE] + [_NUMBER_STYLE] * (len(headings) - 1)
     body = ""
     for row in rows:
         pairs = zip(styles, row, strict=True)

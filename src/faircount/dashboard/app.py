@@ -23,7 +23,7 @@ from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.surveys import Surveys
 from faircount.server.common.http import without_redirects
-from faircount.server.coordinator.participant_page import HEADERS
+from faircount.server.common.participant_page import HEADERS
 
 SHARED = {
     "dom.js": "page/dom.js",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-RELEASED = "released"
+CANCELLED = "cancelled"
 ROUNDING = 1e-9
 """Sums of epsilons differ by less than this share only because of floating point."""
 
@@ -17,8 +17,8 @@ def steps_of(budget: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[s
     steps = []
     for charge in budget["surveys"]:
         before = spent
-        # A released reservation was given back: the survey ended before anything was revealed.
-        if charge["status"] != RELEASED:
+        # A cancelled reservation was given back: the survey ended before anything was revealed.
+        if charge["status"] != CANCELLED:
             spent += charge["epsilon"]
         facts = known.get(charge["survey"], {})
         steps.append({**charge, "before": before, "after": spent, **facts})

@@ -91,7 +91,7 @@ def advice(form: Form) -> dict[str, Any]:
         wishes = wishes_of(form)
         found = advise(wishes)
     except FaircountError as problem:
-        return {"refused": error_payload(problem)}
+        return {"problem": error_payload(problem)}
     condition = []
     if found.condition is not None:
         condition = found.condition.to_list()

@@ -16,43 +16,43 @@ def phases_of(params: SurveyParameters) -> list[str]:
     return [str(phase) for phase in Phase if phase in lasting]
 
 
-def phase_index(params: SurveyParameters, state: str) -> int:
+def phase_index(params: SurveyParameters, phase: str) -> int:
     """The position of the current phase; -1 for a survey that ended without a result."""
-    if state == Phase.ABORTED:
+    if phase == Phase.ABORTED:
         return -1
     order = list(Phase)
-    current = order.index(Phase(state))
+    current = order.index(Phase(phase))
     # Short phases that the page does not list belong to the listed phase before them.
-    begun = [phase for phase in phases_of(params) if order.index(Phase(phase)) <= current]
+    begun = [listed for listed in phases_of(params) if order.index(Phase(listed)) <= current]
     return len(begun) - 1
 
 
 def waits_for(params: SurveyParameters, status: dict[str, Any]) -> str:
     """Whom a survey waits for: nobody, the owner, people, the coordinator or the aggregator."""
-    state = Phase(status["state"])
-    if state in FINAL:
+    phase = Phase(status["phase"])
+    if phase in FINAL:
         return "nobody"
-    if state is Phase.DRAFT:
+    if phase is Phase.DRAFT:
         return "owner"
     # A retry is scheduled only while a request to the aggregator is unanswered.
     if status["tries_again_at"] is not None:
         return "aggregator"
     # Participants act in the phases of the topology; between them the coordinator works alone.
-    if state in params.topology.phases:
+    if phase in params.topology.phases:
         return "people"
     return "coordinator"
 
 
 def predict_too_few(status: dict[str, Any], now: datetime | None = None) -> dict[str, int] | None:
     """Expected and minimum number of responses, if the pace is too slow to reach the minimum."""
-    if status["state"] != Phase.SUBMITTING or not (status["opened_at"] and status["closes_at"]):
+    if status["phase"] != Phase.SUBMITTING or not (status["opened_at"] and status["closes_at"]):
         return None
     # It did not reach the minimum in time, which the page says instead of a prediction.
     if status["held_since"] is not None:
         return None
-    users = status["users"]
+    responses = status["responses"]
     minimum = status["minimum"]
-    if users >= minimum:
+    if responses >= minimum:
         return None
     opened = datetime.fromisoformat(status["opened_at"])
     closes = datetime.fromisoformat(status["closes_at"])
@@ -63,7 +63,7 @@ def predict_too_few(status: dict[str, Any], now: datetime | None = None) -> dict
     if passed < EARLY:
         return None
     # After the closing time `passed` exceeds 1: never expect fewer than have responded already.
-    expected = max(int(users / passed), users)
+    expected = max(int(responses / passed), responses)
     if expected >= minimum:
         return None
     return {"expected": expected, "minimum": minimum}

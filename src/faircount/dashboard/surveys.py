@@ -23,6 +23,12 @@ from faircount.owner.invitations import invitations_csv, qr_rows
 from faircount.owner.remote import BothServers
 from faircount.owner.survey import Survey, create
 from faircount.protocol.survey.endings import ending_of
+from faircount.protocol.survey.operators import (
+    ROLES,
+    format_fingerprint,
+    has_one_operator,
+    operator_of,
+)
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("open", "close", "extend", "abort")
@@ -86,6 +92,8 @@ class Surveys:
             "n_max": params.n_max,
             "s1": params.s1_operator,
             "s2": params.s2_operator,
+            "fingerprints": [format_fingerprint(operator_of(params, role)[1]) for role in ROLES],
+            "one_operator": has_one_operator(params),
             "population": "" if is_unnamed else params.population,
             "invited": survey.folder.invitations_file.exists(),
             "phases": phases_of(params),
@@ -144,7 +152,7 @@ class Surveys:
             survey.invite()
         else:
             # The coordinator opens only if it knows everybody whom this folder invites.
-            sent = {"people": len(survey.invitees())} if what == "open" else values
+            sent = {"invited": len(survey.invitees())} if what == "open" else values
             survey.servers.request(survey.params, what, **sent)
         return self.one(name)
 
@@ -162,7 +170,7 @@ class Surveys:
             message = f"there are {len(invited)} invitations, counted from 0"
             raise ParameterError(message).with_code("no_such_invitation", invited=len(invited))
         chosen = invited[int(position)]
-        link = chosen.code.link(survey.owner.public_address)
+        link = chosen.code.link(survey.owner.link_address)
         return {
             "person": chosen.person,
             "link": link,
@@ -216,7 +224,7 @@ class Surveys:
         if kind in stored:
             return read_file(stored[kind], NO_INVITATIONS)
         if kind == "reminders.csv":
-            return invitations_csv(survey.pending_invitees(), survey.owner.public_address)
+            return invitations_csv(survey.pending_invitees(), survey.owner.link_address)
         # check: dashboard-file - a file of another kind is read from the owner's folder
         if kind not in (f"result.{suffix}" for suffix in KINDS):
             names = ", ".join(KINDS)
@@ -244,5 +252,8 @@ def _coordinator_status(survey: Survey) -> dict[str, Any]:
         status = survey.servers.status(params)
     except FaircountError as problem:
         return {"problem": error_payload(problem)}
-    added = {"phase": phase_index(params, status["state"]), "waits_for": waits_for(params, status)}
+    added = {
+        "phase_index": phase_index(params, status["phase"]),
+        "waits_for": waits_for(params, status),
+    }
     return {"status": {**status, **added}, "too_few": predict_too_few(status)}

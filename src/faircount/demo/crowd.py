@@ -23,8 +23,8 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ProtocolError, UnreachableError
 from faircount.protocol import ClientState
 from faircount.protocol.survey.phases import FINAL
-from faircount.protocol.topologies.two_servers.reports import form_of
-from faircount.protocol.topologies.two_servers.user import prepare
+from faircount.protocol.topologies.two_servers.reports import report_layout_of
+from faircount.protocol.topologies.two_servers.user import make_report
 from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.sharing.keys import SEED_BYTES
 
@@ -112,14 +112,14 @@ class Crowd:
     def play_round(self) -> dict[str, Any]:
         """Let every client visit once in a new phase; the phase that all have visited."""
         status = self.server.call("GET", self._status_path).json()
-        phase = [status["state"], status["attempt"]]
+        phase = [status["phase"], status["attempt"]]
         # A process that was started again visits once more, which changes nothing at the server.
         if phase != self.visited_phase:
             for number, person in enumerate(self.people):
                 if not self._has_left(number, person):
                     self._visit(number, person)
         self.visited_phase = phase
-        return {"phase": phase, "over": status["state"] in FINAL}
+        return {"phase": phase, "over": status["phase"] in FINAL}
 
     def _has_left(self, number: int, person: Person) -> bool:
         # A file remembers it, because this process may be killed and started again.
@@ -158,16 +158,16 @@ def save_invalid_report(participation: Participation, item: str) -> None:
     invitation = participation.code.invitation
     entropy = SystemEntropy()
     crypto = StandardCrypto()
-    form = form_of(params.mechanism)
+    layout = report_layout_of(params.mechanism)
     # The demonstration would show a wrong result.
-    if form is None:
+    if layout is None:
         raise ProtocolError(
             "without proofs an invalid report goes unnoticed: choose a mechanism with proofs"
         )
-    row = INVALID["fifty votes and minus forty-nine"](form, entropy)
+    row = INVALID["fifty votes and minus forty-nine"](layout, entropy)
     seed = entropy.bytes(SEED_BYTES)
     keys = crypto.keypair(entropy)
-    state = prepare(params, invitation, row, seed, keys, entropy, crypto)
+    state = make_report(params, invitation, row, seed, keys, entropy, crypto)
     position = [str(label) for label in participation.items].index(item)
     client = ClientState(invitation, position, state=state, waiting=(state.report,))
     address = participation.server.address

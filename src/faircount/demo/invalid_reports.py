@@ -10,52 +10,52 @@ import numpy as np
 
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
-from faircount.protocol.topologies.two_servers.validity import ReportForm, prove
+from faircount.protocol.topologies.two_servers.validity import ReportLayout, prove
 from faircount.sharing.field import dtype_for, from_signed, uniform
 
-# (form, randomness) -> the field elements of a report with its proof
-Forgery = Callable[[ReportForm, Entropy], Residues]
+# (layout, randomness) -> the field elements of a report with its proof
+Forgery = Callable[[ReportLayout, Entropy], Residues]
 
 
 def _forge_bits(*answer: int, coins: int = 0) -> Forgery:
     """A report that begins with these numbers and has equal coins, with the best proof for it."""
 
-    def forge(form: ReportForm, entropy: Entropy) -> Residues:
-        bits = np.zeros(form.bits, dtype=np.int64)
+    def forge(layout: ReportLayout, entropy: Entropy) -> Residues:
+        bits = np.zeros(layout.bits, dtype=np.int64)
         bits[: len(answer)] = answer
         # The coins of a report follow its votes.
-        bits[form.items :] = coins
-        return prove(form, from_signed(bits, form.q), uniform(form.q, form.degree, entropy))
+        bits[layout.items :] = coins
+        return prove(layout, from_signed(bits, layout.q), uniform(layout.q, layout.degree, entropy))
 
     return forge
 
 
-def _forge_halves(form: ReportForm, entropy: Entropy) -> Residues:
+def _forge_halves(layout: ReportLayout, entropy: Entropy) -> Residues:
     # Modulo q there is a number whose double is 1, so the sum of this report is one vote.
-    half = (form.q + 1) // 2
-    return _forge_bits(half, half)(form, entropy)
+    half = (layout.q + 1) // 2
+    return _forge_bits(half, half)(layout, entropy)
 
 
-def _forge_without_proof(form: ReportForm, entropy: Entropy) -> Residues:
-    row = _forge_bits(1)(form, entropy)
-    row[form.bits + form.degree :] = 0
+def _forge_without_proof(layout: ReportLayout, entropy: Entropy) -> Residues:
+    row = _forge_bits(1)(layout, entropy)
+    row[layout.bits + layout.degree :] = 0
     return row
 
 
-def _forge_proof_of_another(form: ReportForm, entropy: Entropy) -> Residues:
-    row = _forge_bits(1)(form, entropy)
-    other = _forge_bits(0, 1)(form, entropy)
-    row[form.bits + form.degree :] = other[form.bits + form.degree :]
+def _forge_proof_of_another(layout: ReportLayout, entropy: Entropy) -> Residues:
+    row = _forge_bits(1)(layout, entropy)
+    other = _forge_bits(0, 1)(layout, entropy)
+    row[layout.bits + layout.degree :] = other[layout.bits + layout.degree :]
     return row
 
 
-def _forge_off_by_one(place: Callable[[ReportForm], int]) -> Forgery:
+def _forge_off_by_one(place: Callable[[ReportLayout], int]) -> Forgery:
     """A valid report with one of its elements raised by one."""
 
-    def forge(form: ReportForm, entropy: Entropy) -> Residues:
-        row = _forge_bits(1)(form, entropy)
-        position = place(form)
-        row[position] = (int(row[position]) + 1) % form.q
+    def forge(layout: ReportLayout, entropy: Entropy) -> Residues:
+        row = _forge_bits(1)(layout, entropy)
+        position = place(layout)
+        row[position] = (int(row[position]) + 1) % layout.q
         return row
 
     return forge
@@ -71,18 +71,18 @@ INVALID: Mapping[str, Forgery] = {
     "a coin of two": _forge_bits(1, coins=2),
     "without a proof": _forge_without_proof,
     "the proof of another report": _forge_proof_of_another,
-    "another blind": _forge_off_by_one(lambda form: form.bits),
-    "a proof that is off by one": _forge_off_by_one(lambda form: form.width - 1),
+    "another blind": _forge_off_by_one(lambda layout: layout.bits),
+    "a proof that is off by one": _forge_off_by_one(lambda layout: layout.width - 1),
     "a vote added to a proven report": _forge_off_by_one(lambda _: 1),
-    "random elements": lambda form, entropy: uniform(form.q, form.width, entropy),
-    "nothing but zeros": lambda form, _: np.zeros(form.width, dtype=dtype_for(form.q)),
+    "random elements": lambda layout, entropy: uniform(layout.q, layout.width, entropy),
+    "nothing but zeros": lambda layout, _: np.zeros(layout.width, dtype=dtype_for(layout.q)),
 }
 
 
-def invalid_kinds(form: ReportForm) -> Mapping[str, Forgery]:
-    """The forgeries that are invalid for reports of this form."""
+def invalid_kinds(layout: ReportLayout) -> Mapping[str, Forgery]:
+    """The forgeries that are invalid for reports of this layout."""
     kinds = dict(INVALID)
     # Without coins this one is a valid report.
-    if not form.coins:
+    if not layout.coins:
         del kinds["a coin of two"]
     return kinds

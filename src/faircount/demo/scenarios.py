@@ -10,7 +10,7 @@ import numpy as np
 from faircount.client.calls import RemoteServer
 from faircount.client.participation import connect
 from faircount.demo.crowd import Person
-from faircount.demo.trial import OPERATOR, Trial
+from faircount.demo.trial import Trial
 from faircount.owner.advice import SurveyRequirements
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import numbered_people
@@ -100,13 +100,11 @@ def prepare(trial: Trial, scenario: Scenario, name: str) -> Survey:
         scenario.question,
         owner="a made-up company",
         purpose="a demonstration",
-        s1_operator=OPERATOR,
-        s2_operator=OPERATOR,
         seconds=3600,
     )
     survey, _ = create(Path(trial.folder) / name, requirements, description, owner)
     survey.invite(numbered_people(requirements.users))
-    survey.servers.request(survey.params, "open", people=requirements.users)
+    survey.servers.request(survey.params, "open", invited=requirements.users)
     return survey
 
 

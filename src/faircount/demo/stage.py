@@ -152,14 +152,14 @@ def _run_to_the_end(
         for crowd in crowds:
             crowd.update()
 
-        phase = [status["state"], status["attempt"]]
+        phase = [status["phase"], status["attempt"]]
         # Crashes come before the phase can close, so that the processes have work to resume.
-        if crashes and status["users"] * 3 >= status["people"]:
+        if crashes and status["responses"] * 3 >= status["invited"]:
             crash = crashes.pop(0)
             crash()
         elif phase != closed_phase and _has_everybody_visited(survey, crowds, phase):
-            state, attempt = phase
-            survey.servers.request(survey.params, "close", state=state, attempt=attempt)
+            name, attempt = phase
+            survey.servers.request(survey.params, "close", phase=name, attempt=attempt)
             closed_phase = phase
         time.sleep(0.1)
 

@@ -20,7 +20,7 @@ from faircount.demo.processes import Process, free_port, stop_in_order
 # A server may take long to start: a busy machine reads many files.
 START_SECONDS = 60.0
 
-OPERATOR = "the owner of this trial's machine"
+OPERATOR = "TRIAL: whoever controls this machine"
 
 
 @dataclass

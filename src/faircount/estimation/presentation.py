@@ -285,9 +285,9 @@ class Frequencies(ArrayValue, ABC):
         has_other_sum = describe_sum(self) is not None
         # The longest bar fills its cell. Estimates may all be 0 or negative.
         longest = max(float(self.estimates.max()), 1e-9)
-        heads = ["item", "estimate", "95% interval", ""]
+        headings = ["item", "estimate", "95% interval", ""]
         if has_other_sum:
-            heads.insert(3, "consistent")
+            headings.insert(3, "consistent")
         table = []
         for place, item in enumerate(self.items):
             estimate = float(self.estimates[place])
@@ -298,7 +298,7 @@ class Frequencies(ArrayValue, ABC):
             if has_other_sum:
                 row.append(f"{self.consistent[place]:.1%}")
             table.append([*row, plain.html_bar(estimate / longest)])
-        return plain.html_table(heads, table)
+        return plain.html_table(headings, table)
 
 
 def describe_sum(result: Frequencies) -> str | None:

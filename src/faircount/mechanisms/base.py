@@ -53,9 +53,9 @@ DEFAULT_DELTA = 1e-6
 class Collected(StrEnum):
     """What the servers see of the responses; decides which topologies can run a mechanism."""
 
-    # One vector over a prime field per user, of which only the sum of all vectors is opened.
+    # One vector over a prime field per user, of which only the sum of all vectors is revealed.
     SUM = "sum"
-    # The coordinator sees which items a user reports, and only the sums per item are opened.
+    # The coordinator sees which items a user reports, and only the sums per item are revealed.
     SETS = "sets"
     # The server sees the randomized report of every user.
     REPORTS = "reports"
@@ -202,7 +202,7 @@ class Mechanism(ABC):
 
     @property
     def dropouts(self) -> int:
-        """Dropout allowance: how many users may be missing when the sum is opened."""
+        """Dropout allowance: how many users may be missing when the sum is revealed."""
         return 0
 
     @property
@@ -495,11 +495,11 @@ def check_range(values: Ints, low: int, high: int, total_low: int, total_high: i
     """Return the sums, or raise if honest responses cannot produce them."""
     if np.any(values < low) or np.any(values > high):
         raise CorruptSumError(
-            f"an opened count lies outside [{low}, {high}]: a response was corrupted"
+            f"a revealed count lies outside [{low}, {high}]: a response was corrupted"
         )
     # A corrupted item often stays within its own range, but rarely keeps the total within its own.
     if not total_low <= int(values.sum()) <= total_high:
         raise CorruptSumError(
-            f"the opened counts add up to a number outside [{total_low}, {total_high}]"
+            f"the revealed counts add up to a number outside [{total_low}, {total_high}]"
         )
     return values

@@ -1,4 +1,4 @@
-"""The distribution of an item's opened sum, in one form for all frequency mechanisms.
+"""The distribution of an item's revealed sum, in one form for all frequency mechanisms.
 
 With Pi_j holders of item j among n users, the sum of the item is
 

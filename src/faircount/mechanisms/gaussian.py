@@ -370,6 +370,7 @@ class DPDG(TableNoise):
         if unknown < 1 or self.user_steps * math.sqrt(unknown) > _MOST_SUMMED:
             return None
         pair = shift_pair(sum_law(self.user_steps, unknown), self.steps_per_count)
+        # Tails that Q lacks can only raise delta; those that P lacks are added, one per count.
         return Losses((pair, pair.swap()), 2 * SUM_TAIL)
 
     def _delta(self, epsilon: float, user_steps: float, unknown: int, relation: Relation) -> float:

@@ -183,7 +183,7 @@ class LaplaceNoise(BoundedNoise):
         def total_delta() -> float:
             count = draws * releases
             ideal = compose_randomized_response(epsilon / draws, count, epsilon=total)
-            return ideal + mechanism.table_delta(total, releases)
+            return ideal + mechanism.table_delta(releases)
 
         return CalibrationResult(mechanism, total_delta)
 
@@ -192,18 +192,23 @@ class LaplaceNoise(BoundedNoise):
         """Distribution of one draw; public and the same for all."""
         return laplace_table(self.table_epsilon, self.draws_per_entry)[0]
 
-    def table_delta(self, epsilon: float, releases: int = 1) -> float:
-        """Return what the finite tables of all releases add to delta at the total epsilon."""
-        return releases * self._table_delta(epsilon, self.draws_per_entry)
+    def table_delta(self, releases: int = 1) -> float:
+        """Return what the finite tables of all releases add to delta, at any total epsilon."""
+        return releases * self._table_delta(self.draws_per_entry, self.moved_draws)
 
-    def _table_delta(
-        self, epsilon: float, unknown: int, relation: Relation = Relation.REPLACE_ONE
-    ) -> float:
-        """Return (1 + e^epsilon) times the distance of the unknown draws from ideal ones."""
-        moved = self.moved_draws if relation is Relation.REPLACE_ONE else 1
+    def _table_delta(self, unknown: int, counts: int) -> float:
+        """Return what finite tables add to delta if as many draws as `unknown` hide each count.
+
+        The ideal laws P and Q of a moved count differ by a factor e^c at most, and each is within a
+        distance d of the law that is drawn. Where the drawn Q falls short of Q by a share, the same
+        share is taken out of P: at most e^c d, and what is left of P and Q has the ratio that it
+        had. Another d is what the drawn P has beyond P. So every moved count adds (1 + e^c) d to
+        the delta of the ideal laws, whatever the epsilon and however many releases there are.
+        """
         distance = laplace_table(self.table_epsilon, self.draws_per_entry)[1]
+        pure = laplace_epsilon(self.table_epsilon, unknown / self.draws_per_entry) / 2
         # The exponent is capped where exp would overflow; the caller caps delta at 1.
-        return (1 + math.exp(min(epsilon, 700.0))) * moved * unknown * distance
+        return counts * (1 + math.exp(min(pure, 700.0))) * unknown * distance
 
     def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
         """Sample noisy counts for the counts of those who take part."""
@@ -239,11 +244,9 @@ class LaplaceNoise(BoundedNoise):
                 return 1.0
             hiding = 1
         multiple = unknown / self.draws_per_entry
-        # From this epsilon on the ideal delta is 0, so the table is never accounted beyond it.
-        pure = laplace_epsilon(self.table_epsilon, multiple) * hiding / 2
         moved = Relation.REPLACE_ONE if hiding == 2 else Relation.ZERO_OUT
         ideal = laplace_delta(self.table_epsilon, multiple, epsilon, moved)
-        return min(1.0, ideal + self._table_delta(min(epsilon, pure), unknown, relation))
+        return min(1.0, ideal + self._table_delta(unknown, hiding))
 
     def losses(self, adversary: Adversary) -> Losses | None:
         """Return the losses of the draws, each a randomized response of its share of epsilon."""
@@ -253,8 +256,8 @@ class LaplaceNoise(BoundedNoise):
         if hidden < self.draws_per_entry:
             return None
         moved = self.moved_draws
-        distance = moved * hidden * laplace_table(self.table_epsilon, self.draws_per_entry)[1]
-        return Losses((randomized_response(self.epsilon / moved),) * moved, distance)
+        response = randomized_response(self.epsilon / moved)
+        return Losses((response,) * moved, self._table_delta(hidden, moved))
 
 
 def pair_up(draws: Ints) -> Ints:

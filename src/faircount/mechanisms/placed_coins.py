@@ -4,7 +4,7 @@ Every report contains m coins and a proof that they are bits. After the set of a
 fixed, the servers reveal random values that nobody knew before. These values decide for every coin
 whether it is inverted (b counts as 1 - b) and for which item it is used. A sender who did not know
 the values therefore contributes a fair coin whatever it sent, and the coin of an honest sender
-stays secret, because only sums are opened.
+stays secret, because only sums are revealed.
 """
 
 from collections.abc import Sequence

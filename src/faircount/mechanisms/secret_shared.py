@@ -1,11 +1,11 @@
-"""Mechanisms whose responses are vectors over a prime field F_q, of which only the sum is opened.
+"""Mechanisms whose responses are vectors over a prime field F_q, of which only the sum is revealed.
 
     respond   answer -> N integers (a one-hot vector times a coin, or plus noise) -> residues mod q
     total     sum of all vectors mod q, which is what additive shares of the vectors add up to
 
 The class hierarchy adds one property at a time:
 
-    FieldMechanism      sums are opened in F_q; how q is chosen
+    FieldMechanism      sums are revealed in F_q; how q is chosen
     SharedMechanism     responses are vectors that are shared additively (Algorithm 2)
     NoiseMechanism      every user adds noise; insiders and dropouts add none that counts
     BoundedNoise        noise that stays within bounds except with probability 2^-60
@@ -78,7 +78,7 @@ class DerivedParameters:
 
 @dataclass(frozen=True, kw_only=True)
 class FieldMechanism(FrequencyMechanism):
-    """A mechanism whose sums are opened in a prime field F_q.
+    """A mechanism whose sums are revealed in a prime field F_q.
 
     If q is just above the largest honest sum, nearly every residue is a plausible sum. `spare_bits`
     makes q that many bits larger: a sum that was corrupted at random then passes the range check of
@@ -224,7 +224,7 @@ class SharedMechanism(FieldMechanism):
         entropy: Entropy,
         progress: Progress | None = None,
     ) -> tuple[Residues, dict[str, object]]:
-        """Share every response additively, add up the shares and open the sum."""
+        """Share every response additively, add up the shares and reveal the sum."""
         holders = share_holders(self.n, parties)
         sums = exchange(responses, holders, self.modulus, entropy, progress)
         facts: dict[str, object] = {
@@ -240,7 +240,7 @@ class SharedMechanism(FieldMechanism):
         return packed_bits(self.modulus, self.N)
 
     def check_sum(self, total: Residues) -> Residues:
-        """Return an opened sum, or raise unless it has one canonical residue per item."""
+        """Return a revealed sum, or raise unless it has one canonical residue per item."""
         if np.shape(total) != (self.N,):
             raise AnswerError(f"a sum must have {self.N} entries, one per item")
         check_residues(total, self.modulus)
@@ -294,15 +294,15 @@ class NoiseMechanism(SharedMechanism):
     """Every user is counted and adds a little noise to every entry; any data is protected.
 
     `insiders` users may pool their knowledge, so that their own noise protects nobody, and
-    `dropouts` users may be missing when the sum is opened. The guarantee relies on the noise of the
-    other h = n - insiders - dropouts users. In the zero-out relation, a user who is zeroed out
+    `dropouts` users may be missing when the sum is revealed. The guarantee relies on the noise of
+    the other h = n - insiders - dropouts users. In the zero-out relation, a user who is zeroed out
     still adds noise, to a zero vector.
     """
 
     error_power: ClassVar[float] = 1.0
     parameter_docs: ClassVar[dict[str, str]] = {
         "insiders": "colluding participants, whose own noise does not protect",
-        "dropouts": "dropout allowance: users who may be missing when the sum is opened",
+        "dropouts": "dropout allowance: users who may be missing when the sum is revealed",
     }
     parameter_attributes: ClassVar[dict[str, str]] = {"h": "h"}
 

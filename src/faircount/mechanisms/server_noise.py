@@ -126,7 +126,7 @@ class ServerLaplace(LaplaceNoise, ServerNoise):
     """Both servers add discrete Laplace noise: pure epsilon against each of them.
 
     Each adds to every count a draw of the law (1-a)/(1+a) a^|z| with a = e^(-epsilon/2), up to
-    about 2^-119 for the finite table. The variance of a count is 4a/(1-a)^2.
+    about 2^-120 for the finite table. The variance of a count is 4a/(1-a)^2.
 
     >>> fc.ServerLaplace(items=3, users=100, epsilon=1.0).guarantee().epsilon
     1.0

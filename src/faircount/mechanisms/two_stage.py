@@ -6,7 +6,7 @@ user, sets that contain the user's own item are gamma times more likely (chi_A).
 reported item is 1 if the user is active and holds it.
 
 The coordinator (S1) sees the sets and elects helpers for every item, the helpers hold the shares of
-the bits, and the aggregator (S2) opens the sums. These are three parties with three views, so a
+the bits, and the aggregator (S2) reveals the sums. These are three parties with three views, so a
 guarantee is always stated against one of them.
 """
 
@@ -90,7 +90,7 @@ class TwoStageSum:
     """What the aggregator knows in the end.
 
     reporters: number of reporters per item; for the aggregator only
-    sums: opened sum per item
+    sums: revealed sum per item
     """
 
     reporters: Ints = field(repr=False)
@@ -253,7 +253,7 @@ class TSS(Sampling, FieldMechanism):
         entropy: Entropy,
         progress: Progress | None = None,
     ) -> tuple[TwoStageSum, dict[str, object]]:
-        """Share the bits of every item among its helpers and open the sums."""
+        """Share the bits of every item among its helpers and reveal the sums."""
         reporters = responses.indicators.sum(axis=0).astype(np.int64)
         sums = np.zeros(self.N, dtype=responses.bits.dtype)
         # An item without reporters has no helpers, and its sum stays 0.
@@ -299,7 +299,7 @@ class TSS(Sampling, FieldMechanism):
         answers: NDArray[Any],
         adversary: Adversary,
     ) -> Ints:
-        """Return the view of two opened sums together with the sets that the adversary knows.
+        """Return the view of two revealed sums together with the sets that the adversary knows.
 
         `sets` and `bits` have one row per user, then one per survey, then the two items. A reader
         knows the sums, the aggregator and the insiders also the numbers of reporters, and the

@@ -10,7 +10,7 @@ which nobody knew before (`placed_coins.py`).
     servers   tally                           shares of the accepted reports, votes added up
               add_up                          plus the coins, inverted and placed
               server_noise                    plus the server's own noise, if any
-    opened    the sum of both servers: counts and noise, distributed as in `channel`
+    revealed  the sum of both servers: counts and noise, distributed as in `channel`
 """
 
 import math
@@ -144,13 +144,13 @@ class VerifiedMechanism(SharedMechanism):
         return np.zeros(self.N, dtype=np.int64)
 
     def check_members(self, members: int) -> int:
-        """Return the number of members, or raise if their sum must not be opened."""
+        """Return the number of members, or raise if their sum must not be revealed."""
         return self.check_included(members)
 
     def remaining_guarantee(
         self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
     ) -> Guarantee:
-        """Return the promised guarantee: it holds whoever is missing, or no sum is opened."""
+        """Return the promised guarantee: it holds whoever is missing, or no sum is revealed."""
         self.check_members(included)
         stated = self.promise[0] if epsilon is None else epsilon
         return self.guarantee(epsilon=stated, adversary=self.default_adversary)
@@ -181,7 +181,7 @@ class VerifiedMechanism(SharedMechanism):
         return Tally(votes, np.concatenate(coins))
 
     def add_up(self, tally: Tally, placement: Placement, *, constants: bool) -> Residues:
-        """Return one server's part of the opened sum, without noise.
+        """Return one server's part of the revealed sum, without noise.
 
         An inverted coin b counts as 1 - b: both servers subtract their share of b, and only the one
         with `constants` adds the 1.

@@ -21,6 +21,7 @@ MAX_COUNT = 1 << 53
 MAX_AMOUNT = 1e300
 MAX_TEXT = 1000
 KEY = re.compile("[0-9a-f]{64}")
+SIGNATURE = re.compile("[0-9a-f]{128}")
 
 
 def _is_count(value: object) -> bool:
@@ -39,6 +40,10 @@ def _is_text(value: object) -> bool:
 
 def _is_key(value: object) -> bool:
     return isinstance(value, str) and KEY.fullmatch(value) is not None
+
+
+def _is_signature(value: object) -> bool:
+    return isinstance(value, str) and SIGNATURE.fullmatch(value) is not None
 
 
 def _is_phase(value: object) -> bool:
@@ -77,11 +82,11 @@ def _object(shape: Shape) -> Fits:
 
 
 COORDINATOR_STATUS: Shape = {
-    "state": _is_phase,
+    "phase": _is_phase,
     "attempt": _is_count,
-    "users": _is_count,
+    "responses": _is_count,
     "withdrawn": _is_count,
-    "people": _is_count,
+    "invited": _is_count,
     "minimum": _is_count,
     "opened_at": _is_time,
     "since": _is_time,
@@ -93,8 +98,18 @@ COORDINATOR_STATUS: Shape = {
     "problem": _is_text,
     "rejections": _is_table,
 }
-AGGREGATOR_STATUS: Shape = {"state": _is_phase, "people": _is_count, "rejections": _is_table}
-COORDINATOR_KEYS: Shape = {"signing_key": _is_key, "commitment": _is_key, "operator": _is_text}
+AGGREGATOR_STATUS: Shape = {
+    "phase": _is_phase,
+    "invited": _is_count,
+    "rejections": _is_table,
+    "operator_signature": _is_signature,
+}
+COORDINATOR_KEYS: Shape = {
+    "signing_key": _is_key,
+    "commitment": _is_key,
+    "operator": _is_text,
+    "operator_key": _is_key,
+}
 AGGREGATOR_KEYS: Shape = {**COORDINATOR_KEYS, "encryption_key": _is_key}
 
 _SPENT: Shape = {"epsilon": _is_amount, "delta": _is_amount}

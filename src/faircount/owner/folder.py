@@ -70,6 +70,7 @@ class OwnerFile:
     public_address: the coordinator as participants see it, which may be behind a proxy
     budget: epsilon and delta of the population
     language: the language of the printed invitations
+    page: the participant's page, if another place than the coordinator serves it
     """
 
     s1: Access
@@ -77,6 +78,12 @@ class OwnerFile:
     public_address: str
     budget: tuple[float, float]
     language: str = ENGLISH
+    page: str = ""
+
+    @property
+    def link_address(self) -> str:
+        """Where the links of invitations lead."""
+        return self.page or self.public_address
 
     def encode(self) -> bytes:
         """As JSON."""
@@ -98,6 +105,7 @@ class OwnerFile:
                 public_address=content["public_address"],
                 budget=(epsilon, delta),
                 language=str(content.get("language", ENGLISH)),
+                page=str(content.get("page", "")),
             )
         except (ValueError, KeyError, TypeError):
             message = "owner.json is damaged: restore it from a copy"

@@ -24,6 +24,8 @@ class PrintedWords:
     scan: str
     paste: str
     yours: str
+    page_hash: str
+    program: str
 
     def promise(self, epsilon: float) -> str:
         """Epsilon as the page explains it: how sure anybody can become of an answer."""
@@ -50,6 +52,10 @@ _LANGUAGES = {
         paste="or paste this code on the page:",
         yours="This invitation is for you alone and works once. Anybody who has it can answer in "
         "your place, so please do not pass it on.",
+        page_hash="If you want to check the page itself: all of its files together have this "
+        "SHA-256. Compute it from the files that you receive, because a page that was changed "
+        "would also show another hash.",
+        program="Or answer without any page, with the installed program:",
     ),
     "de": PrintedWords(
         language="de",
@@ -68,6 +74,10 @@ _LANGUAGES = {
         paste="oder fügen Sie auf der Seite diesen Code ein:",
         yours="Diese Einladung gilt nur für Sie, und nur einmal. Wer sie hat, kann an Ihrer Stelle "
         "antworten: Bitte geben Sie sie nicht weiter.",
+        page_hash="Wenn Sie die Seite selbst prüfen möchten: Alle ihre Dateien zusammen haben "
+        "diese SHA-256-Prüfsumme. Berechnen Sie sie aus den Dateien, die Sie erhalten, denn eine "
+        "veränderte Seite würde auch eine andere Prüfsumme anzeigen.",
+        program="Oder antworten Sie ganz ohne Seite, mit dem installierten Programm:",
     ),
 }
 LANGUAGES = tuple(_LANGUAGES)

@@ -16,8 +16,10 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.core.files import read_file
 from faircount.owner.invitation_texts import ENGLISH, PrintedWords, printed_words
+from faircount.owner.page_export import PageFacts
 from faircount.owner.people import People
 from faircount.protocol import Invitation, SurveyParameters
+from faircount.protocol.survey.operators import has_one_operator
 
 COLUMNS = ("person", "user", "code", "link")
 _RENAMED = re.compile(f"({'|'.join(COLUMNS)})( 2)*")
@@ -133,17 +135,30 @@ def _own_title(title: str) -> str:
 
 
 def invitations_html(
-    params: SurveyParameters, invitees: Sequence[Invitee], address: str, language: str = ENGLISH
+    params: SurveyParameters,
+    invitees: Sequence[Invitee],
+    address: str,
+    language: str = ENGLISH,
+    page: PageFacts | None = None,
 ) -> bytes:
-    """The invitations as one printed page per person, with a QR code of the link and the code."""
+    """The invitations as one printed page per person, with a QR code of the link and the code.
+
+    page: what participants need to check the page, or to answer without it
+    """
     words = printed_words(language)
     parts = [_HEAD.format(language=words.language, title=_escape(params.question))]
-    parts += [_page_of(params, invitee, address, words) for invitee in invitees]
+    parts += [_page_of(params, invitee, address, words, page) for invitee in invitees]
     parts.append("</body></html>\n")
     return "".join(parts).encode()
 
 
-def _page_of(params: SurveyParameters, invitee: Invitee, address: str, words: PrintedWords) -> str:
+def _page_of(
+    params: SurveyParameters,
+    invitee: Invitee,
+    address: str,
+    words: PrintedWords,
+    page: PageFacts | None,
+) -> str:
     """One person's page. Codes run from left to right, also in right-to-left languages."""
     link = invitee.code.link(address)
     parts = [
@@ -154,16 +169,29 @@ def _page_of(params: SurveyParameters, invitee: Invitee, address: str, words: Pr
         qr_code(link),
         f"<p>{words.scan}</p><p class=code dir=ltr>{_escape(link)}</p>",
         f"<p>{words.paste}</p><p class=code dir=ltr>{invitee.code.grouped_text}</p>",
-        f"<p>{words.yours}</p></section>\n",
+        f"<p>{words.yours}</p>",
+        "" if page is None else _describe_page(page, invitee, words),
+        "</section>\n",
     ]
     return "".join(parts)
 
 
+def _describe_page(page: PageFacts, invitee: Invitee, words: PrintedWords) -> str:
+    """How to check the page, and how to answer without it."""
+    command = f"faircount answer --server {page.server} {invitee.code.text}"
+    return (
+        f"<p>{words.page_hash}</p><p class=code dir=ltr>{page.hash}</p>"
+        f"<p>{words.program}</p><p class=code dir=ltr>{_escape(command)}</p>"
+    )
+
+
 def _describe_survey(params: SurveyParameters, words: PrintedWords) -> str:
     """Who asks and why, and who runs the servers."""
-    names = (params.s1_operator, params.s2_operator)
+    names = [params.s1_operator, params.s2_operator]
     # One operator of both servers is named once: "X and X" would look like two.
-    operators = dict.fromkeys(name for name in names if name)
+    if has_one_operator(params):
+        names = names[:1]
+    operators = [name for name in names if name]
     lines = {
         words.owner: params.owner,
         words.purpose: params.purpose,

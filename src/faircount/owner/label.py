@@ -21,10 +21,16 @@ from faircount.owner.label_texts import RISKS, UNPROVEN, LabelWords, label_words
 from faircount.owner.repeat import NO_POPULATION
 from faircount.owner.result_page import definition_list, html_document
 from faircount.owner.survey import Survey
-from faircount.protocol import Ledger
+from faircount.protocol import Ledger, SurveyParameters
 from faircount.protocol.survey.budget import Charge, Status
+from faircount.protocol.survey.operators import (
+    format_fingerprint,
+    has_one_operator,
+    operator_of,
+)
 from faircount.protocol.survey.remaining_privacy import keeps_promise
 from faircount.protocol.wire.canonical_json import parse_real
+from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Published
 
 ROUNDING = 1e-9
@@ -177,7 +183,7 @@ def _budget(survey: Survey) -> dict[str, Any]:
             f"the aggregator says that epsilon {claimed:.4g} is spent, and its charges add up to "
             f"{spent_epsilon:.4g}: ask its operator"
         ).with_code("label_refused")
-    counting = [charge for charge in charges if charge.status is not Status.RELEASED]
+    counting = [charge for charge in charges if charge.status is not Status.CANCELLED]
     return {
         "population": None if is_own else params.population,
         "epsilon": ledger.epsilon,
@@ -198,13 +204,19 @@ def _model(survey: Survey, guarantees: tuple[Guarantee, ...]) -> dict[str, Any]:
         "name": "distributed, with two non-colluding servers",
         "topology": str(params.topology),
         "servers": [
-            {"role": "coordinator", "operator": params.s1_operator},
-            {"role": "aggregator", "operator": params.s2_operator},
+            _describe_server("coordinator", params, Party.COORDINATOR),
+            _describe_server("aggregator", params, Party.AGGREGATOR),
         ],
+        "one_operator": has_one_operator(params),
         "must_not_collude": "the operators of both servers",
         "colluding_participants_covered": params.phi,
         "adversaries": [str(guarantee.adversary) for guarantee in guarantees],
     }
+
+
+def _describe_server(name: str, params: SurveyParameters, role: Party) -> dict[str, str]:
+    operator, key = operator_of(params, role)
+    return {"role": name, "operator": operator, "fingerprint": format_fingerprint(key)}
 
 
 def _registry(survey: Survey, content: dict[str, Any]) -> dict[str, Any]:
@@ -252,12 +264,12 @@ def _yaml_lines(value: Any, indent: str = "") -> list[str]:
     lines = []
     pairs = value.items() if isinstance(value, dict) else ((None, entry) for entry in value)
     for key, entry in pairs:
-        head = f"{indent}-" if key is None else f"{indent}{key}:"
+        start = f"{indent}-" if key is None else f"{indent}{key}:"
         if isinstance(entry, dict | list) and entry:
-            lines.append(head)
+            lines.append(start)
             lines += _yaml_lines(entry, f"{indent}  ")
         else:
-            lines.append(f"{head} {_yaml_scalar(entry)}")
+            lines.append(f"{start} {_yaml_scalar(entry)}")
     return lines
 
 
@@ -326,13 +338,17 @@ def _protection(content: dict[str, Any], words: LabelWords, language: str) -> li
 
 
 def _who_sees(content: dict[str, Any], words: LabelWords) -> list[str]:
-    first, second = (server["operator"] for server in content["model"]["servers"])
+    servers = content["model"]["servers"]
+    first, second = (server["operator"] for server in servers)
     parts = []
-    if first and first.strip().lower() == second.strip().lower():
+    if content["model"]["one_operator"]:
         parts.append(f"<p><b>{escape_html(words.one_operator)}</b></p>")
     else:
         operators = {"first": first or words.unknown, "second": second or words.unknown}
         parts.append(_paragraph(words.sees_text.format(**operators)))
+    keys = [(server["operator"] or words.unknown, server["fingerprint"]) for server in servers]
+    parts.append(_paragraph(words.operator_keys))
+    parts.append(definition_list(keys))
     insiders = content["model"]["colluding_participants_covered"]
     parts.append(_paragraph(words.insiders.format(insiders=insiders)))
     weakest = content["computed"]["guarantees"][0]

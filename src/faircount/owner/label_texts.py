@@ -29,6 +29,7 @@ class LabelWords:
     sees: str
     sees_text: str
     one_operator: str
+    operator_keys: str
     insiders: str
     condition: str
     published: str
@@ -85,6 +86,8 @@ _ENGLISH = LabelWords(
     "servers together could read it: {first} and {second}.",
     one_operator="One organization operates both servers, so it could read your answer: this is a "
     "trial.",
+    operator_keys="Each server signed this survey with its operator's key. Names can be made up: "
+    "compare these fingerprints with those that the organizations publish themselves.",
     insiders="So many participants may pool what they know without weakening this: {insiders}.",
     condition="It holds provided that",
     published="What is published?",
@@ -141,6 +144,9 @@ _GERMAN = LabelWords(
     "Server zusammen könnten sie lesen: {first} und {second}.",
     one_operator="Beide Server betreibt dieselbe Organisation, die Ihre Antwort also lesen könnte: "
     "Dies ist ein Probelauf.",
+    operator_keys="Jeder Server hat diese Umfrage mit dem Schlüssel seines Betreibers "
+    "unterschrieben. Namen kann man erfinden: Vergleichen Sie diese Fingerabdrücke mit denen, die "
+    "die Organisationen selbst veröffentlichen.",
     insiders="So viele Teilnehmende dürfen dabei zusammentragen, was sie wissen: {insiders}.",
     condition="Das gilt unter einer Bedingung:",
     published="Was wird veröffentlicht?",

@@ -30,6 +30,7 @@ from faircount.owner.mail_texts import (
     format_closing_time,
     own_template,
 )
+from faircount.owner.page_export import PageFacts
 from faircount.owner.people import is_email
 from faircount.owner.survey import Survey
 from faircount.protocol.survey.phases import Phase
@@ -184,7 +185,7 @@ class Mailing:
     def letters(self) -> list[Letter]:
         """All mails of this kind, in the order of the invitations."""
         status = self.survey.servers.status(self.survey.params)
-        if status["state"] not in (Phase.DRAFT, *self.survey.params.topology.phases):
+        if status["phase"] not in (Phase.DRAFT, *self.survey.params.topology.phases):
             message = "this survey is closed: nobody can answer any more"
             raise RefusedError(message).with_code("over")
         invitees = self.survey.invitees()
@@ -211,12 +212,14 @@ class Mailing:
         }
         facts["closes"] = format_closing_time(status["closes_at"], language)
         facts["promise"] = printed_words(language).promise(params.epsilon)
+        page = PageFacts.of(self.survey.owner)
+        facts |= {"page_hash": page.hash, "server": page.server}
         return facts
 
     def _letter(self, template: Template, invitee: Invitee, facts: dict[str, str]) -> Letter:
         own = {
             "person": invitee.person,
-            "link": invitee.code.link(self.survey.owner.public_address),
+            "link": invitee.code.link(self.survey.owner.link_address),
             "code": invitee.code.grouped_text,
         }
         # Ours win over a column of the same name: a template that says {link} needs the link.
@@ -266,8 +269,8 @@ class Mailing:
         """
         if not rate > 0:
             raise ParameterError("rate is a number of mails per minute above 0")
-        state = self.survey.servers.status(self.survey.params)["state"]
-        if state == Phase.DRAFT:
+        phase = self.survey.servers.status(self.survey.params)["phase"]
+        if phase == Phase.DRAFT:
             raise RefusedError(
                 "this survey is not open yet, so the links would not work: open it first"
             ).with_code("not_open")

@@ -7,6 +7,7 @@ the survey or the person:
 {link} {code}                            the person's invitation
 {closes}                                 when the survey closes, if that is known
 {promise}                                how an answer is protected, in a sentence
+{page_hash} {server}                     the SHA-256 of the page's files, and the coordinator
 {person}                                 the person's name in the table of invitations
 
 and every title of the owner's table of people, such as {First name}, for its cell. A paragraph with
@@ -138,6 +139,11 @@ The link works once. Anybody who has it can answer in your place, so please do n
 We can see whether your invitation was used, so that we can remind people. We cannot see what
 anybody answered.
 
+To check the page itself: all of its files together have the SHA-256
+{page_hash}
+The installed program needs no page: faircount answer --server {server} CODE
+where CODE is what follows the # in your link.
+
 Questions to: {contact}
 """
 
@@ -159,6 +165,11 @@ Der Link gilt einmal. Wer ihn hat, kann an Ihrer Stelle antworten: Bitte geben S
 
 Wir sehen, ob Ihre Einladung benutzt wurde, um erinnern zu können. Was jemand geantwortet hat,
 sehen wir nicht.
+
+Um die Seite selbst zu prüfen: Alle ihre Dateien zusammen haben die SHA-256-Prüfsumme
+{page_hash}
+Das installierte Programm braucht keine Seite: faircount answer --server {server} CODE
+Der CODE ist, was in Ihrem Link auf das # folgt.
 
 Fragen an: {contact}
 """

@@ -41,7 +41,7 @@ INVITATIONS_PER_CALL = 5000
 
 @dataclass(frozen=True, slots=True)
 class SurveyKeys:
-    """The keys that both servers made for one survey, and the names of their operators."""
+    """The keys that both servers made for one survey, and who runs them as they say."""
 
     keys: Keys
     s1_operator: str
@@ -67,11 +67,13 @@ class BothServers:
         reply = self.s2.call("POST", "/v1/survey-keys", json_body={})
         second = read_answer(reply, AGGREGATOR_KEYS)
         keys = Keys(
-            s1=bytes.fromhex(first["signing_key"]),
-            s2=bytes.fromhex(second["signing_key"]),
+            coordinator=bytes.fromhex(first["signing_key"]),
+            aggregator=bytes.fromhex(second["signing_key"]),
             encryption_key=bytes.fromhex(second["encryption_key"]),
-            s1_commitment=bytes.fromhex(first["commitment"]),
-            s2_commitment=bytes.fromhex(second["commitment"]),
+            coordinator_commitment=bytes.fromhex(first["commitment"]),
+            aggregator_commitment=bytes.fromhex(second["commitment"]),
+            s1_operator_key=bytes.fromhex(first["operator_key"]),
+            s2_operator_key=bytes.fromhex(second["operator_key"]),
         )
         return SurveyKeys(keys, first["operator"], second["operator"])
 
@@ -81,8 +83,11 @@ class BothServers:
         total = {"epsilon": epsilon, "delta": delta}
         # The aggregator first: it must know the budget before anybody can send a report.
         self.s2.call("PUT", _population_path(params.population), json_body=total)
-        self.s2.call("PUT", path_of(params), params.published)
+        reply = self.s2.call("PUT", path_of(params), params.published)
+        signature = bytes.fromhex(read_answer(reply, AGGREGATOR_STATUS)["operator_signature"])
         self.s1.call("PUT", path_of(params), params.published)
+        # Participants never call the aggregator: the coordinator shows them its signature.
+        self.s1.call("PUT", f"{path_of(params)}/operators", signature)
 
     def register_invitations(
         self, params: SurveyParameters, invitations: Sequence[Invitation]
@@ -185,7 +190,7 @@ def verify_final_statement(params: SurveyParameters, data: bytes) -> Statement:
     signed = decode_signed(data)
     statement = None
     if isinstance(signed, Signed):
-        statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
+        statement = verify_statement(params.keys.aggregator, Party.AGGREGATOR, signed)
     if (
         # check: owner-result-signed - the coordinator makes up a result
         statement is None

@@ -31,16 +31,19 @@ def repeat(
     target.check_is_free()
     people = people_of(survey)
     check_budget(survey.servers, params.population, params.epsilon, params.delta)
-    phases = params.phases
+    phase_seconds = params.phase_seconds
     if open_for is not None:
-        phases = (parse_duration("--open-for", open_for),) * len(params.topology.phases)
+        phase_seconds = (parse_duration("--open-for", open_for),) * len(params.topology.phases)
+    # Keys are never used for two surveys, so a signature of one survey says nothing in another.
+    fresh = survey.servers.survey_keys()
     again = replace(
         params,
-        # Keys are never used for two surveys, so a signature of one survey says nothing in another.
-        keys=survey.servers.survey_keys().keys,
+        keys=fresh.keys,
+        s1_operator=fresh.s1_operator,
+        s2_operator=fresh.s2_operator,
         survey=SystemEntropy().bytes(16),
         question=params.question if question is None else question,
-        phases=phases,
+        phase_seconds=phase_seconds,
     )
     target.create(again, survey.owner, people)
     return Survey(target, again, survey.owner, survey.servers)
@@ -91,5 +94,5 @@ def check_budget(servers: BothServers, population: str, epsilon: float, delta: f
 
 def spent_costs(ledger: dict[str, Any]) -> list[tuple[float, float]]:
     """(epsilon, delta) of every charge of a population that counts."""
-    counting = [charge for charge in ledger["surveys"] if charge["status"] != Status.RELEASED]
+    counting = [charge for charge in ledger["surveys"] if charge["status"] != Status.CANCELLED]
     return [(charge["epsilon"], charge["delta"]) for charge in counting]

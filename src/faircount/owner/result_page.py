@@ -110,12 +110,12 @@ def _table(result: Result, bounds: Intervals, level: float) -> str:
             f"<td class=number>{result.consistent[place]:.1%}</td>"
             f"<td class=bar>{bar}</td></tr>"
         )
-    heads = (
+    headings = (
         "<th>Answer</th><th class=number>Estimate</th>"
         f"<th class=number>{level:.0%} interval</th>"
         "<th class=number>Consistent</th><th class=bar></th>"
     )
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f"<table><thead><tr>{headings}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _bar(estimate: float, low: float, high: float) -> str:

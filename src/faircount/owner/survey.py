@@ -40,6 +40,7 @@ from faircount.owner.invitations import (
     read_invitations,
     too_many_invited,
 )
+from faircount.owner.page_export import PageFacts
 from faircount.owner.people import People, read_people
 from faircount.owner.remote import BothServers, verify_final_statement
 from faircount.protocol import SurveyParameters, propose, topology_named
@@ -63,6 +64,7 @@ GRACE = 30 * DAY
 class SurveyDescription:
     """What participants read before they answer, and how long every phase is open, in seconds.
 
+    s1_operator, s2_operator: names that the servers must state; empty takes whatever they state
     grace: how much longer a phase is held open if there are too few answers at its deadline
     """
 
@@ -146,6 +148,7 @@ class Survey:
         budget: tuple[float, float] | None = None,
         topology: str = "servers",
         address: str | None = None,
+        page: str | None = None,
         language: str = ENGLISH,
         anyway: bool = False,
         epsilon: float = 1.0,
@@ -172,11 +175,14 @@ class Survey:
             that fits the mechanism
         budget: epsilon and delta of the population in all its surveys; by default this survey's
         address: address of the coordinator in invitations, if a proxy gives it another one
+        page: address of the participant's page, if another place than the coordinator serves it;
+            `faircount page export` writes it
         language: of invitations and mails, en or de
         anyway: create it even if the error exceeds the average frequency
         epsilon, delta: privacy loss of the survey
         mechanism, topology, floor, colluding: how it is run
-        texts: owner, purpose, contact, s1_operator, s2_operator, population
+        texts: owner, purpose, contact, population; s1_operator and s2_operator: the names that
+            you expect, refused if a server states another one
         """
         unknown = sorted(set(texts) - set(TEXTS))
         if unknown:
@@ -207,6 +213,7 @@ class Survey:
             s1.address if address is None else server_address(address),
             budget or (epsilon, delta),
             printed_words(language).language,
+            "" if page is None else server_address(page),
         )
         description = SurveyDescription(
             question, seconds=seconds, grace=parse_duration("--grace", grace), **texts
@@ -248,8 +255,9 @@ class Survey:
 
     def write_invitations(self, invitees: Sequence[Invitee]) -> None:
         """Write the printable pages and the table."""
-        address = self.owner.public_address
-        pages = invitations_html(self.params, invitees, address, self.owner.language)
+        address = self.owner.link_address
+        page = PageFacts.of(self.owner)
+        pages = invitations_html(self.params, invitees, address, self.owner.language, page)
         # The table comes last, because `invite` takes its presence as a sign that all is written.
         write_durably(self.folder.printable_file, pages)
         write_durably(self.folder.invitations_file, invitations_csv(invitees, address))
@@ -267,7 +275,7 @@ class Survey:
     def open(self) -> dict[str, Any]:
         """Let the invited people answer from now on; the status after that."""
         # The coordinator opens only if it knows everybody whom this folder invites.
-        return self.servers.request(self.params, "open", people=len(self.invitees()))
+        return self.servers.request(self.params, "open", invited=len(self.invitees()))
 
     def status(self) -> dict[str, Any]:
         """The phase of the survey and what it waits for, as the coordinator reports it."""
@@ -280,7 +288,7 @@ class Survey:
         """
         missing = self.pending_invitees()
         # With the rights of a secret file, because a link lets anybody answer.
-        table = invitations_csv(missing, self.owner.public_address)
+        table = invitations_csv(missing, self.owner.link_address)
         write_durably(path or self.folder.reminders_file, table)
         return missing
 
@@ -311,7 +319,7 @@ class Survey:
         """Accept no more answers and count those received; the status after that."""
         # The phase is named, so that a visit which begins meanwhile is not closed by mistake.
         now = self.status()
-        phase = {"state": now["state"], "attempt": now["attempt"]}
+        phase = {"phase": now["phase"], "attempt": now["attempt"]}
         return self.servers.request(self.params, "close", **phase)
 
     def abort(self, reason: str = "") -> dict[str, Any]:
@@ -420,11 +428,11 @@ class Survey:
             "version": 1,
             "opened_at": status["opened_at"],
             "ended_at": status["since"],
-            "invited": status["people"],
+            "invited": status["invited"],
             "places": [],
         }
         # If users draw different amounts of noise, the estimate depends on who was accepted.
-        if not self.params.mechanism.identical_for_all_users and status["state"] == "published":
+        if not self.params.mechanism.identical_for_all_users and status["phase"] == "published":
             record["places"] = self.servers.accepted_places(self.params)
         ending = self._interpret(data, record)
         # The servers may delete the survey one day: the owner's folder keeps what was published.
@@ -469,7 +477,7 @@ class Survey:
             invited=record["invited"],
             # Signed by the aggregator: what the coordinator reports would also count people who
             # have withdrawn.
-            responded=ending.included + ending.refused,
+            responded=ending.included + ending.rejected,
             counted=ending.included,
         )
         return replace(result, facts={**result.facts, "record": about})
@@ -531,7 +539,7 @@ def make_parameters(
         epsilon=requirements.epsilon,
         delta=requirements.delta,
         minimum=advice.minimum,
-        phases=(description.seconds,) * len(requirements.topology.phases),
+        phase_seconds=(description.seconds,) * len(requirements.topology.phases),
         grace=description.grace,
         # Without a name, a survey is a population of its own and shares no budget.
         population=description.population or f"survey {survey.hex()}",
@@ -539,6 +547,16 @@ def make_parameters(
         owner=description.owner,
         purpose=description.purpose,
         contact=description.contact,
-        s1_operator=description.s1_operator or survey_keys.s1_operator,
-        s2_operator=description.s2_operator or survey_keys.s2_operator,
+        s1_operator=_operator_name("coordinator", description.s1_operator, survey_keys.s1_operator),
+        s2_operator=_operator_name("aggregator", description.s2_operator, survey_keys.s2_operator),
     )
+
+
+def _operator_name(server: str, expected: str, stated: str) -> str:
+    """The name that a server states; refused if the owner expects another."""
+    if expected and expected != stated:
+        raise RefusedError(
+            f"the {server} says that {stated or 'nobody with a name'} runs it, not {expected}: "
+            "check the address in the servers file, or ask its operator for its name"
+        ).with_code("operator_differs", server=server)
+    return stated

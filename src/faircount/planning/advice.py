@@ -66,27 +66,27 @@ def error_of(option: Option) -> float:
 
 def describe_alternative(options: Sequence[Option], malicious_clients: bool) -> str:
     """What to run under the other assumption about clients, with its error and bytes."""
-    head = "if clients may be malicious"
+    heading = "if clients may be malicious"
     reports = " with reports that are proven to be one vote"
     proven = ", whose reports are proven to be one vote,"
     hint = "; --malicious-clients (malicious_clients=True in Python) plans for it"
     # Under the other assumption proofs are a cost without use, so they are not mentioned.
     if malicious_clients:
-        head = "if clients follow the protocol"
+        heading = "if clients follow the protocol"
         reports = proven = hint = ""
     here = best_of(options, malicious_clients)
     other = best_of(options, not malicious_clients)
     if other is None:
-        return f"{head}: nothing meets the budget{reports}"
+        return f"{heading}: nothing meets the budget{reports}"
     if other is here:
-        return f"{head}: {other.name}{proven} is the recommendation, too"
+        return f"{heading}: {other.name}{proven} is the recommendation, too"
 
     error = percent(error_of(other))
     if here is not None and error_of(here) and error_of(other):
         error += f" ({error_of(other) / error_of(here) - 1:+.0%})"
     sent = f" and takes {other.cost.bytes_sent:,} bytes from a user" if other.cost else ""
     of = "" if error.startswith("below") else "of "
-    return f"{head}: {other.name}{proven} has a standard error {of}{error}{sent}{hint}"
+    return f"{heading}: {other.name}{proven} has a standard error {of}{error}{sent}{hint}"
 
 
 def compare_with_next(options: Sequence[Option], malicious_clients: bool) -> str:

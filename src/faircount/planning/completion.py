@@ -47,7 +47,7 @@ class Ending:
     topology: Topology
     chance: float | None  # None where it is not known
     words: str
-    liars: int  # lying clients who cannot stop it
+    liars: int  # malicious clients that it tolerates; named as in the JSON of `plan`
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""

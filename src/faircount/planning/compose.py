@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from faircount.accounting import composition
 from faircount.accounting.composition import (
-    STEP,
     Losses,
     adds_up_to,
     dominating_pair,
@@ -15,15 +14,8 @@ from faircount.accounting.composition import (
 from faircount.accounting.divergence import LARGEST_EPSILON, epsilon_for
 from faircount.accounting.guarantee import Guarantee, Relation
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.core.search import last_float
 from faircount.core.validation import check_epsilon, check_real
 from faircount.mechanisms.base import Mechanism
-
-# Where the best epsilon below the wanted one is searched, so closely.
-_PRECISION = 1e-6
-
-# The exponential of a larger number is no float any more.
-_LARGEST_EXPONENT = 700.0
 
 
 def compose(
@@ -93,24 +85,11 @@ def _delta_at(
     known = [loss for loss in losses if loss is not None]
     delta = 1.0
     if len(known) == len(losses):
-        delta = min(1.0, _composed_delta(known, stated, wanted))
+        delta = min(1.0, _delta_curve(known, stated)(wanted) + _table_delta(known))
     # Adding up is better where a few releases have small deltas: exact composition rounds up.
     if adds_up_to([part.epsilon for part in stated], wanted):
         delta = min(delta, math.fsum(part.delta for part in stated))
     return wanted, delta
-
-
-def _composed_delta(losses: Sequence[Losses], stated: Sequence[Guarantee], epsilon: float) -> float:
-    """The delta of exact composition at this epsilon, with what the tables cost."""
-    curve = _delta_curve(losses, stated)
-
-    # A delta holds at every larger epsilon, too. The cost of tables grows with epsilon, so beyond
-    # the point where it exceeds the rest, the delta of that point is the smaller one.
-    def is_cheap(candidate: float) -> bool:
-        return _table_cost(losses, candidate) <= curve(candidate)
-
-    best = epsilon if is_cheap(epsilon) else last_float(is_cheap, 0.0, epsilon, _PRECISION)
-    return curve(best) + _table_cost(losses, best)
 
 
 def _epsilon_at(
@@ -122,9 +101,11 @@ def _epsilon_at(
     sum_fits = adds_up_to([part.delta for part in stated], wanted)
     known = [loss for loss in losses if loss is not None]
     try:
-        if len(known) < len(losses):
-            raise RefusedError(_TOO_SMALL.format(wanted))
-        composed = _composed_epsilon(known, stated, wanted, summed)
+        if len(known) < len(losses) or wanted <= _table_delta(known):
+            raise RefusedError(
+                f"delta = {wanted:g} is too small for these releases: ask for a larger one"
+            )
+        composed = epsilon_for(_delta_curve(known, stated), wanted - _table_delta(known))
     except RefusedError:
         if not sum_fits:
             raise
@@ -132,32 +113,9 @@ def _epsilon_at(
     return (min(composed, summed) if sum_fits else composed), wanted
 
 
-_TOO_SMALL = "delta = {:g} is too small for these releases: ask for a larger one"
-
-
-def _composed_epsilon(
-    losses: Sequence[Losses], stated: Sequence[Guarantee], delta: float, largest: float
-) -> float:
-    """The epsilon of exact composition at this delta, of which the tables take their part."""
-    # The cost of tables grows with epsilon, which is not known yet. The first bound leaves half of
-    # delta to the tables at most; then their cost at the epsilon found is known not to be exceeded.
-    bound = largest
-    while _table_cost(losses, bound) > delta / 2 and bound > STEP:
-        bound *= 0.99
-    left = delta - _table_cost(losses, bound)
-    if left <= 0:
-        raise RefusedError(_TOO_SMALL.format(delta))
-    curve = _delta_curve(losses, stated)
-    found = epsilon_for(curve, left)
-    if found > bound:
-        raise RefusedError(_TOO_SMALL.format(delta))
-    return epsilon_for(curve, delta - _table_cost(losses, found))
-
-
-def _table_cost(losses: Sequence[Losses], epsilon: float) -> float:
+def _table_delta(losses: Sequence[Losses]) -> float:
     """What the finite noise tables, which differ a little from their exact laws, add to delta."""
-    distance = sum(loss.distance for loss in losses)
-    return distance * (1 + math.exp(min(epsilon, _LARGEST_EXPONENT)))
+    return math.fsum(loss.table_delta for loss in losses)
 
 
 def _delta_curve(losses: Sequence[Losses], stated: Sequence[Guarantee]) -> Callable[[float], float]:

@@ -156,8 +156,8 @@ class GroupsPlan:
             users, epsilon, mechanism, half, error, _ = row
             errors = [percent(half, "±"), percent(error)]
             rows.append([plain.escape_html(name), f"{users:,}", f"{epsilon:g}", mechanism, *errors])
-        heads = ["group", "users", "epsilon", "mechanism", "95% error", "standard error"]
-        html = plain.html_paragraph(self.verdict, strong=True) + plain.html_table(heads, rows)
+        headings = ["group", "users", "epsilon", "mechanism", "95% error", "standard error"]
+        html = plain.html_paragraph(self.verdict, strong=True) + plain.html_table(headings, rows)
         for note in self.notes:
             html += plain.html_paragraph(f"Note: {note}")
         return html

@@ -286,12 +286,12 @@ class Plan:
         rows = []
         for option in self.options:
             # Decoys, for one, have more noise with two servers than the plan states.
-            forms = ((option.name, option), (f"{option.name} in servers", option.servers))
-            for label, form in forms:
-                if form is not None and form.standard_error is not None:
-                    half = percent(form.half_width_95 or 0.0, "±")
-                    users = self._format_needed(form) if form is option else ""
-                    rows.append((label, half, percent(form.standard_error), users))
+            variants = ((option.name, option), (f"{option.name} in servers", option.servers))
+            for label, variant in variants:
+                if variant is not None and variant.standard_error is not None:
+                    half = percent(variant.half_width_95 or 0.0, "±")
+                    users = self._format_needed(variant) if variant is option else ""
+                    rows.append((label, half, percent(variant.standard_error), users))
         return rows
 
     def _format_needed(self, option: Option) -> str:
@@ -329,14 +329,14 @@ class Plan:
         return plan_axes(self.question, ax)
 
     def _repr_html_(self) -> str:
-        heads = ["mechanism", "95% error", "standard error"]
+        headings = ["mechanism", "95% error", "standard error"]
         if self.question.target_error is not None:
-            heads.append("users needed")
+            headings.append("users needed")
         rows = []
         for name, *figures in self._errors():
-            rows.append([plain.escape_html(name), *figures][: len(heads)])
+            rows.append([plain.escape_html(name), *figures][: len(headings)])
         html = plain.html_paragraph(self.verdict, strong=True)
-        html += plain.html_table(heads, rows)
+        html += plain.html_table(headings, rows)
         html += plain.html_paragraph(f"Assumes: {self.assumption}")
         html += plain.html_paragraph(self.alternative_advice)
         for note in self.notes:

@@ -1,4 +1,4 @@
-"""The exact guarantee of given parameters, with what the paper says beside it.
+"""The guarantee of given parameters, exact or a bound, with what the paper says beside it.
 
 Nothing is calibrated here: a floor is the k of the formula, and coins are those that the adversary
 does not know. Give epsilon, and delta is computed, or the other way round. Several releases are
@@ -100,7 +100,37 @@ def sampling(
     printed: dict[str, float | None] = dict.fromkeys(("theorem1_delta", "theorem2_delta"))
     if releases == 1:
         printed = _theorems(p, floor, found[0], users, items)
-    return Statement("dpds", *found, who, made.condition(who), releases, printed, more)
+    remark = _why_bound(made, who, releases)
+    return Statement(
+        "dpds",
+        *found,
+        who,
+        made.condition(who),
+        releases,
+        printed,
+        more,
+        is_bound=remark is not None,
+        remarks=() if remark is None else (remark,),
+    )
+
+
+def _why_bound(made: DPDS, who: Adversary, releases: int) -> str | None:
+    """Why delta is an upper bound; None where it is exact."""
+    if who.insiders or made.dropouts:
+        return (
+            "delta is an upper bound: insiders and dropouts are taken from the floor of both "
+            "answers that are compared, although nobody holds two"
+        )
+    users = made.users
+    # Without a number of users the worst one is meant, with which both items are at the floor.
+    if made.N != 2 or users is None or users == 2 * made.floor + 1:
+        return None
+    if releases > 1 or users > exact.ENUMERATED_USERS:
+        return (
+            "delta is an upper bound: of two items only one can be at the floor unless there are "
+            f"{2 * made.floor + 1:,} users"
+        )
+    return None
 
 
 def _sampling_at(
@@ -172,7 +202,7 @@ def laplace(
         insiders=insiders,
         dropouts=dropouts,
     )
-    lost = made.table_delta(check_integer("releases", releases, least=1) * epsilon, releases)
+    lost = made.table_delta(check_integer("releases", releases, least=1))
     # The finite tables cost this much even if nothing else did.
     if delta is not None and delta <= lost:
         raise ParameterError(
@@ -194,8 +224,21 @@ def laplace(
     zero_out = 1.0 if draws == 1 else ideal(releases, total) + lost
     spent = ideal(draws * releases, total) + lost
     return Statement(
-        "laplace", total, spent, zero_out, made.default_adversary, releases=releases, more=more
+        "laplace",
+        total,
+        spent,
+        zero_out,
+        made.default_adversary,
+        releases=releases,
+        more=more,
+        remarks=(_EXACT_TOTAL,) if draws == 1 else (),
     )
+
+
+_EXACT_TOTAL = (
+    "the two counts add up to exactly the number of users, so under zero-out a missing answer is "
+    "seen for certain; replaced answers are protected"
+)
 
 
 def two_stage(
@@ -436,11 +479,11 @@ def state_own(name: str, parameters: dict[str, Any]) -> Statement:
 
 @explain_arguments('fc.privacy("laplace", epsilon=1.0)')
 def privacy(mechanism: str, **parameters: Any) -> Statement:
-    """The exact guarantee of a mechanism with given parameters, and what the paper prints for it.
+    """The guarantee of a mechanism with given parameters, and what the paper prints for it.
 
     For example `privacy("dpds", p=0.2, floor=30, epsilon=0.3)`. Give delta instead of epsilon to
-    have epsilon computed. `floor` is the k of the formula. With insiders or dropouts the delta of
-    dpds and dpcs is an upper bound, up to about twice the exact one.
+    have epsilon computed. `floor` is the k of the formula. Delta is exact, or `is_bound` says that
+    it is an upper bound: for dpds and dpcs with insiders or dropouts.
 
     mechanism: its name, in small letters
     parameters: those that `faircount privacy --help` lists for it; an error says which one is

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from faircount.accounting.guarantee import format_delta
 from faircount.core.errors import ParameterError
 from faircount.core.validation import (
     check_fraction,
@@ -20,8 +21,11 @@ WEAK = 10.0
 WEAK_DELTA = 0.001
 
 
-def cautions(epsilon: float, delta: float = 0.0) -> tuple[str, ...]:
-    """Warnings about an epsilon or a delta so large that it protects next to nobody."""
+def cautions(epsilon: float, delta: float = 0.0, delta_digits: int = 3) -> tuple[str, ...]:
+    """Warnings about an epsilon or a delta so large that it protects next to nobody.
+
+    Delta is printed as the guarantee beside it prints it: rounded up to so many digits.
+    """
     warnings = []
     if epsilon > WEAK:
         warnings.append(
@@ -30,8 +34,8 @@ def cautions(epsilon: float, delta: float = 0.0) -> tuple[str, ...]:
         )
     if delta > WEAK_DELTA:
         warnings.append(
-            f"a delta of {delta:g} is large: it is the probability that the result may reveal a "
-            "user's answer, whatever epsilon is; 1e-6 is a common choice"
+            f"a delta of {format_delta(delta, delta_digits)} is large: it is the probability that "
+            "the result may reveal a user's answer, whatever epsilon is; 1e-6 is a common choice"
         )
     return tuple(warnings)
 
@@ -104,7 +108,7 @@ class Question:
 
     @property
     def lost(self) -> int:
-        """d: users who may drop out before the sum is opened."""
+        """d: users who may drop out before the sum is revealed."""
         return share_of_users("dropout", self.dropout, self.users)
 
     @property

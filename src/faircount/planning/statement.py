@@ -26,6 +26,8 @@ class Statement:
     releases: how many results about the same users this is for
     paper: what the paper prints for the same parameters; None where it says nothing
     more: further figures of this mechanism
+    is_bound: whether delta is an upper bound, and the exact one may be smaller
+    remarks: what a reader must know about these figures
     """
 
     mechanism: str
@@ -37,6 +39,8 @@ class Statement:
     releases: int = 1
     paper: dict[str, float | None] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)
+    is_bound: bool = False
+    remarks: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         return hash((self.mechanism, self.epsilon, self.delta, self.adversary, self.releases))
@@ -59,9 +63,9 @@ class Statement:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know about so large an epsilon or delta."""
+        """What a reader must know about these figures, and about so large an epsilon or delta."""
         # Unknown values are not large.
-        return cautions(self.epsilon or 0.0, self.delta or 0.0)
+        return (*self.remarks, *cautions(self.epsilon or 0.0, self.delta or 0.0, DELTA_DIGITS))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -70,6 +74,7 @@ class Statement:
             "mechanism": self.mechanism,
             "epsilon": self.epsilon,
             "delta": self.delta,
+            "delta_is_bound": self.is_bound,
             "delta_zero_out": self.delta_zero_out,
             "relation": str(Relation.REPLACE_ONE),
             "adversary": str(self.adversary),

@@ -45,7 +45,7 @@ from faircount.protocol.survey.topology import Topology
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.crypto import CryptoSuite, StandardCrypto
 from faircount.protocol.wire.messages import Aborted, Published, addressee
-from faircount.protocol.wire.packed_rows import batched
+from faircount.protocol.wire.packed_rows import split_into_batches
 from faircount.protocol.wire.signing import SigningKey
 
 S = TypeVar("S", Coordinator, Aggregator)
@@ -100,7 +100,7 @@ class InMemory(Generic[S]):
             raise AttributeError(name)
         return getattr(self.state, name)
 
-    def changed(self, **fields: Any) -> "InMemory[S]":
+    def replace_fields(self, **fields: Any) -> "InMemory[S]":
         """The server with other values in its state; the rows are shared."""
         return InMemory(replace(self.state, **fields), self.rows)
 
@@ -143,6 +143,9 @@ def set_up(
         encryption_keys.public,
         sha256(coordinator_value).digest(),
         sha256(aggregator_value).digest(),
+        # A simulated server lives for one survey, so its operator needs no other key.
+        s1_operator_key=coordinator_key.public,
+        s2_operator_key=aggregator_key.public,
     )
     params = propose(mechanism, keys, survey=entropy.bytes(16), topology=topology, **terms)
     invitations = tuple(Invitation.issue(params.digest, entropy) for _ in range(params.n_max))
@@ -271,7 +274,7 @@ def run_phases(
     phases = len(survey.params.topology.phases)
     visits = 0
     while s1.state.phase not in FINAL:
-        for group in batched(range(len(states)), together):
+        for group in split_into_batches(range(len(states)), together):
             here = [user for user in group if present(user)]
             for user in here:
                 # A client draws its randomness once, on its first visit.

@@ -235,15 +235,15 @@ async def _abort(
 async def _find_running(tx: Transaction) -> list[SurveyRow]:
     """Surveys that have a state and are not over."""
     running = list[SurveyRow]()
-    found = await tx.fetch_all("SELECT id FROM surveys WHERE head_nonce IS NOT NULL ORDER BY id")
+    found = await tx.fetch_all("SELECT id FROM surveys WHERE main_nonce IS NOT NULL ORDER BY id")
     # Locked, in the order of ids: a worker that was not stopped waits until this is committed.
     for record in found:
         row = await states.find(tx, bytes(record["id"]), change=True)
-        if row is not None and row.state not in FINAL:
+        if row is not None and row.phase not in FINAL:
             running.append(row)
     return running
 
 
 async def _mark_lost(tx: Transaction, row: SurveyRow) -> None:
     """End a survey that nobody can read: its key was destroyed when it ended after the backup."""
-    await states.update(tx, row.id, state=str(Phase.ABORTED), due_at=None, version=row.version + 1)
+    await states.update(tx, row.id, phase=str(Phase.ABORTED), due_at=None, version=row.version + 1)

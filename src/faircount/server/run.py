@@ -17,6 +17,8 @@ import uvicorn
 
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.files import lock_file, make_private_folder, write_durably
+from faircount.protocol.survey.operators import Operator
+from faircount.protocol.wire.signing import SigningKey
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.aggregator.service import AggregatorService
 from faircount.server.aggregator.step_process import StepMaker, StepProcesses
@@ -29,7 +31,7 @@ from faircount.server.common.metrics import Metrics, private_app
 from faircount.server.common.middleware import RequestLimit, RequestMiddleware
 from faircount.server.common.settings import AggregatorSettings, CoordinatorSettings, ServerSettings
 from faircount.server.common.tokens import Scope, add_token, fresh_token
-from faircount.server.coordinator.aggregator_link import AggregatorLink
+from faircount.server.coordinator.aggregator_connection import AggregatorConnection
 from faircount.server.coordinator.app import coordinator_app
 from faircount.server.coordinator.outbox import Scheduler
 from faircount.server.coordinator.service import CoordinatorService
@@ -56,7 +58,12 @@ async def open_server(settings: ServerSettings, *, has_new_anchor: bool = False)
     anchor = await open_anchor(
         database, settings.anchor_folder, settings.role, has_new_anchor=has_new_anchor
     )
-    return Server(database, keys, anchor, operator=settings.operator)
+    return Server(database, keys, anchor, operator_in(settings.operator, keys))
+
+
+def operator_in(name: str, keys: KeyFolder) -> Operator:
+    """Return the operator of this name with the long-term key in a folder, made if missing."""
+    return Operator(name, SigningKey(keys.operator_secret()))
 
 
 async def create_first_tokens(server: Server, folder: Path) -> None:
@@ -153,9 +160,11 @@ async def serve_coordinator(settings: CoordinatorSettings) -> None:
     async with httpx.AsyncClient(
         base_url=settings.aggregator, timeout=AGGREGATOR_SECONDS, verify=_tls_context(settings)
     ) as client:
-        link = AggregatorLink(client, server.clock, is_authentic=settings.is_aggregator_authentic)
-        app = coordinator_app(coordinator, Scheduler(coordinator, link), settings.origins)
-        await _serve(settings, app, private_app(server, metrics, lambda: link.skew), metrics)
+        aggregator = AggregatorConnection(
+            client, server.clock, is_authentic=settings.is_aggregator_authentic
+        )
+        app = coordinator_app(coordinator, Scheduler(coordinator, aggregator), settings.origins)
+        await _serve(settings, app, private_app(server, metrics, lambda: aggregator.skew), metrics)
 
 
 def _tls_context(settings: CoordinatorSettings) -> "ssl.SSLContext":
@@ -175,7 +184,7 @@ async def serve_aggregator(settings: AggregatorSettings) -> None:
     metrics = Metrics.create()
     server = _with_metrics(await open_server(settings), metrics)
     await create_first_tokens(server, settings.folder)
-    app = aggregator_app(AggregatorService.of(server, _step_maker(settings)))
+    app = aggregator_app(AggregatorService.of(server, _step_maker(settings)), settings.page_for)
     await _serve(settings, app, private_app(server, metrics), metrics)
 
 

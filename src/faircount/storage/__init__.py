@@ -3,5 +3,5 @@
 database   transactions on either; `connect(url)` opens one and refuses an unknown schema
 keys       keys of rows, outside the database: without its key a row is unreadable, in backups too
 anchor     the few values that no restore takes back
-states     a state of the protocol as one encrypted head and its encrypted rows
+states     a state of the protocol as one encrypted main row and its encrypted rows
 """

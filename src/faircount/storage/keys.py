@@ -8,6 +8,7 @@ folder: do not back it up together with the database.
 """
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from faircount.core.files import make_private_folder, sync_folder, write_durably
 
 KEY = 32
 NONCE = 12
+OPERATOR = "operator"
+"""Name of the file with the operator's long-term key."""
 
 
 class RowKey:
@@ -76,8 +79,27 @@ class KeyFolder:
             write_durably(self._file(name), SystemEntropy().bytes(KEY))
         return self.get(name)
 
+    def operator_secret(self) -> bytes:
+        """Return the secret of the operator's long-term key, which is made once.
+
+        It encrypts nothing: its operator may keep a copy, to stay the same operator.
+        """
+        file = self._file(OPERATOR)
+        if not file.exists():
+            fresh = file.with_name(f"{OPERATOR}.{SystemEntropy().bytes(8).hex()}")
+            write_durably(fresh, SystemEntropy().bytes(KEY))
+            # Not replaced: of two workers that start at once, both use the key of the first.
+            with suppress(FileExistsError):
+                os.link(fresh, file)
+            fresh.unlink()
+            sync_folder(self.path)
+        return self._read(OPERATOR)
+
     def get(self, name: str) -> RowKey:
         """Return the key of this name, which must exist."""
+        return RowKey(self._read(name))
+
+    def _read(self, name: str) -> bytes:
         try:
             secret = self._file(name).read_bytes()
         except OSError:
@@ -86,7 +108,7 @@ class KeyFolder:
             ) from None
         if len(secret) != KEY:
             raise StorageError(f"the key {name} is damaged: its rows cannot be read")
-        return RowKey(secret)
+        return secret
 
     def has(self, name: str) -> bool:
         """Whether there is a key of this name."""
@@ -100,8 +122,9 @@ class KeyFolder:
             return 0.0
 
     def names(self) -> list[str]:
-        """Return the names of all keys."""
-        return sorted(file.stem for file in self.path.glob("*.key"))
+        """Return the names of all keys of rows."""
+        found = {file.stem for file in self.path.glob("*.key")}
+        return sorted(found - {OPERATOR})
 
     def destroy(self, name: str) -> None:
         """Overwrite and delete a key for good; a key that does not exist any more is fine."""

@@ -17,8 +17,8 @@ PAGE = 500
 """The largest number of rows in a page."""
 
 MANIFEST_PARTS = "manifest_parts"
-PART_VERDICTS = "part_verdicts"
-"""Tables with the parts of a manifest, and with the aggregator's verdicts about them.
+PART_VERIFICATIONS = "part_verifications"
+"""Tables with the parts of a manifest, and with the aggregator's verifications of them.
 
 A row is about thousands of participants, so it is a page by itself.
 """
@@ -26,7 +26,7 @@ A row is about thousands of participants, so it is a page by itself.
 
 def page_rows(store: str) -> int:
     """The largest number of rows in a page of this table."""
-    return 1 if store in (MANIFEST_PARTS, PART_VERDICTS) else PAGE
+    return 1 if store in (MANIFEST_PARTS, PART_VERIFICATIONS) else PAGE
 
 
 SELECT_ROWS = "SELECT store, key, hash, encrypted FROM state_rows WHERE survey = ?"

@@ -2,7 +2,7 @@
 
 The coordinator and the aggregator have a database each, with the same tables; `meta` says whose it
 is. Columns called `encrypted` contain AES-256-GCM ciphertexts under keys that are never in the
-database (`keys`). `docs/data-model.md` follows a report through the tables.
+database (`keys`). `docs/reference/data-model.md` follows a report through the tables.
 """
 
 from sqlalchemy import BigInteger, Column, LargeBinary, MetaData, PrimaryKeyConstraint, Table, Text
@@ -31,21 +31,24 @@ Table(
     _bytes("params"),
     # The holder of the owner's token.
     _bytes("owner"),
-    # The nonce of the encrypted head in `state_rows`: whoever has this head in memory need not read
-    # it again. The coordinator has no head before the owner opens the survey.
-    _bytes("head_nonce", null=True),
+    # This server's signature of the parameters with its operator's key. The coordinator adds that
+    # of the aggregator, which its owner hands over.
+    _bytes("operators"),
+    # The nonce of the encrypted main row in `state_rows`: whoever has it in memory need not read
+    # it again. The coordinator has none before the owner opens the survey.
+    _bytes("main_nonce", null=True),
     # Which key the rows are encrypted under: 0 while the survey runs, 1 after its final statement.
     _number("generation"),
-    # Counts changes of anything, and changes of the head alone.
+    # Counts changes of anything, and changes of the main row alone.
     _number("version"),
-    _number("head_version"),
-    _text("state"),
+    _number("main_version"),
+    _text("phase"),
     _number("attempt"),
     # Participants who have sent their first message, those of them who have withdrawn, and people
     # the owner has invited.
-    _number("users"),
+    _number("participants"),
     _number("withdrawn"),
-    _number("people"),
+    _number("invited"),
     _number("opened_at", null=True),
     _number("due_at", null=True),
     # Since when the current phase is held open, because too few had taken part at its deadline.

@@ -34,7 +34,7 @@ from faircount.protocol import (
     encode_row,
     encode_state,
 )
-from faircount.protocol.roles.coordinator import Place
+from faircount.protocol.roles.coordinator import RowAddress
 from faircount.protocol.roles.rows import (
     ACKNOWLEDGED_TABLES,
     AGGREGATOR_TABLES,
@@ -64,7 +64,7 @@ WITHDRAWN = "withdrawn"
 PEOPLE = "mac_keys"
 """The aggregator's table with a row for everybody who is invited."""
 
-HEAD = "head"
+MAIN_ROW = "main"
 """The table whose only row is the state itself.
 
 It can be large, so it is not a column of `surveys`, whose row is written with every message.
@@ -73,7 +73,7 @@ It can be large, so it is not a column of `surveys`, whose row is written with e
 PAGE_SECONDS = 60.0
 """How long a step may wait for a page of rows."""
 
-MAX_CACHED_HEADS = 8
+MAX_CACHED_STATES = 8
 """Number of decoded states that the coordinator keeps in memory."""
 
 
@@ -84,16 +84,17 @@ class SurveyRow:
     id: bytes
     params: bytes
     owner: bytes
+    operators: bytes
     # None before the survey has a state.
-    head_nonce: bytes | None
+    main_nonce: bytes | None
     generation: int
     version: int
-    head_version: int
-    state: str
+    main_version: int
+    phase: str
     attempt: int
-    users: int
+    participants: int
     withdrawn: int
-    people: int
+    invited: int
     opened_at: int | None
     due_at: int | None
     held_since: int | None
@@ -103,7 +104,7 @@ class SurveyRow:
     @property
     def responses(self) -> int:
         """How many have enrolled or responded, without those who have withdrawn since."""
-        return self.users - self.withdrawn
+        return self.participants - self.withdrawn
 
     @classmethod
     def of(cls, record: Record) -> "SurveyRow":
@@ -163,7 +164,7 @@ class States(Generic[S]):
     def __init__(self, kind: type[S], keys: KeyFolder) -> None:
         self._kind = kind
         self._keys = keys
-        self._heads: dict[bytes, tuple[bytes, S]] = {}
+        self._cached_states: dict[bytes, tuple[bytes, S]] = {}
         is_coordinator = issubclass(kind, Coordinator)
         self._tables = COORDINATOR_TABLES if is_coordinator else AGGREGATOR_TABLES
 
@@ -172,7 +173,7 @@ class States(Generic[S]):
         tx: Transaction,
         row: SurveyRow,
         ledger: Ledger | None = None,
-        wanted: Sequence[Place] | None = None,
+        wanted: Sequence[RowAddress] | None = None,
     ) -> Loaded[S]:
         """Load a state and a reader of its rows.
 
@@ -184,7 +185,7 @@ class States(Generic[S]):
                 thread: the reader waits for the database
         """
         key = self._keys.get(state_key_name(row.id, row.generation))
-        state = await self._load_head(tx, row, key, ledger)
+        state = await self._load_main_row(tx, row, key, ledger)
         paged = self._page_reader(tx, row, key)
         if wanted is not None:
             rows = _decode_rows(row, key, await _fetch_rows(tx, row.id, wanted))
@@ -209,7 +210,7 @@ class States(Generic[S]):
                 rows[stored.key] = StoredRow(decoded.value, decoded.hash)
             return rows
 
-        return PagedRows(read, {USERS: row.users, PEOPLE: row.people})
+        return PagedRows(read, {USERS: row.participants, PEOPLE: row.invited})
 
     def _page_sink(self, tx: Transaction, row: SurveyRow, key: RowKey, paged: PagedRows) -> RowSink:
         loop = asyncio.get_running_loop()
@@ -223,30 +224,30 @@ class States(Generic[S]):
 
         return sink
 
-    async def _load_head(
+    async def _load_main_row(
         self, tx: Transaction, row: SurveyRow, key: RowKey, ledger: Ledger | None
     ) -> S:
         """Load the state itself. The coordinator caches it, since participants connect all day."""
-        known = self._heads.get(row.id)
+        known = self._cached_states.get(row.id)
         # Compared by nonce, which is never used twice; after a restore, versions are.
-        if known is not None and known[0] == row.head_nonce:
+        if known is not None and known[0] == row.main_nonce:
             return known[1]
-        found = await tx.fetch_one(_HEAD, row.id, HEAD, b"")
+        found = await tx.fetch_one(_SELECT_MAIN_ROW, row.id, MAIN_ROW, b"")
         if found is None:
             raise StorageError("the state of a survey is missing: restore a copy")
         encrypted = bytes(found["encrypted"])
-        state = await asyncio.to_thread(self._decode_head, row, key, ledger, encrypted)
-        if isinstance(state, Coordinator) and row.head_nonce is not None:
-            self._heads[row.id] = (row.head_nonce, state)
+        state = await asyncio.to_thread(self._decode_main_row, row, key, ledger, encrypted)
+        if isinstance(state, Coordinator) and row.main_nonce is not None:
+            self._cached_states[row.id] = (row.main_nonce, state)
             # The oldest goes first: dictionaries keep the order of insertion.
-            while len(self._heads) > MAX_CACHED_HEADS:
-                self._heads.pop(next(iter(self._heads)))
+            while len(self._cached_states) > MAX_CACHED_STATES:
+                self._cached_states.pop(next(iter(self._cached_states)))
         return state
 
-    def _decode_head(
+    def _decode_main_row(
         self, row: SurveyRow, key: RowKey, ledger: Ledger | None, encrypted: bytes
     ) -> S:
-        data = key.decrypt(_head_place(row.id, row.generation), encrypted)
+        data = key.decrypt(_main_row_context(row.id, row.generation), encrypted)
         return decode_state(self._kind, data, None, ledger)
 
     async def save(self, tx: Transaction, before: Loaded[S], step: Step[S]) -> SurveyRow:
@@ -260,7 +261,7 @@ class States(Generic[S]):
         # The number of participants is a column, so that nobody has to count rows.
         new_users = sum(write.table == USERS and write.is_new for write in step.rows)
         withdrawn = row.withdrawn + _count_withdrawn(step)
-        row = replace(row, users=row.users + new_users, withdrawn=withdrawn)
+        row = replace(row, participants=row.participants + new_users, withdrawn=withdrawn)
         # The step that ends the survey also changes the key.
         if step.state.phase in FINAL and row.generation == 0:
             return await self._scrub(tx, row, step)
@@ -318,24 +319,24 @@ class States(Generic[S]):
             await _write_rows(tx, key, last, rows)
 
     async def _write_survey(
-        self, tx: Transaction, key: RowKey, row: SurveyRow, head: S | None
+        self, tx: Transaction, key: RowKey, row: SurveyRow, state: S | None
     ) -> SurveyRow:
         """Write the survey's row and, if it has changed, the state."""
         change: dict[str, Any] = {
-            "users": row.users,
+            "participants": row.participants,
             "withdrawn": row.withdrawn,
             "version": row.version + 1,
         }
-        if head is not None:
+        if state is not None:
             # In the same transaction as the survey's row, whose nonce names this ciphertext.
-            encrypted = key.encrypt(_head_place(row.id, row.generation), encode_state(head))
-            await tx.execute_many(_PUT_ROW, [(row.id, HEAD, b"", b"", encrypted)])
+            encrypted = key.encrypt(_main_row_context(row.id, row.generation), encode_state(state))
+            await tx.execute_many(_PUT_ROW, [(row.id, MAIN_ROW, b"", b"", encrypted)])
             change |= {
-                "head_nonce": encrypted[:NONCE],
+                "main_nonce": encrypted[:NONCE],
                 "generation": row.generation,
-                "head_version": row.head_version + 1,
-                "state": str(head.phase),
-                "attempt": head.attempt if isinstance(head, Coordinator) else 0,
+                "main_version": row.main_version + 1,
+                "phase": str(state.phase),
+                "attempt": state.attempt if isinstance(state, Coordinator) else 0,
             }
         await update(tx, row.id, **change)
         return replace(row, **change)
@@ -368,33 +369,36 @@ def _count_withdrawn(step: Step[S]) -> int:
     return len(new & known)
 
 
-# A ciphertext is bound to its place, so that whoever can write to the database cannot move it.
+# A ciphertext is bound to where it is stored, so that nobody who can write to the database can move
+# it.
 
 
-def _head_place(survey: bytes, generation: int) -> bytes:
-    return b"head" + survey + bytes((generation,))
+def _main_row_context(survey: bytes, generation: int) -> bytes:
+    return b"main" + survey + bytes((generation,))
 
 
-def _row_place(row: SurveyRow, store: str, key: bytes) -> bytes:
+def _row_context(row: SurveyRow, store: str, key: bytes) -> bytes:
     return b"row" + row.id + bytes((row.generation, len(store))) + store.encode() + key
 
 
 async def _fetch_rows(
-    tx: Transaction, survey: bytes, wanted: Sequence[Place] | None
+    tx: Transaction, survey: bytes, wanted: Sequence[RowAddress] | None
 ) -> Sequence[Record]:
     """Read these rows of a survey, or all of them."""
     if wanted is None:
-        return await tx.fetch_all(f"{SELECT_ROWS} AND store <> ? ORDER BY store, key", survey, HEAD)
+        return await tx.fetch_all(
+            f"{SELECT_ROWS} AND store <> ? ORDER BY store, key", survey, MAIN_ROW
+        )
     if not wanted:
         return ()
-    places = set(wanted)
-    stores = sorted({store for store, _ in places})
-    keys = _pad({key for _, key in places})
+    addresses = set(wanted)
+    stores = sorted({store for store, _ in addresses})
+    keys = _pad({key for _, key in addresses})
     # The index begins with the table: without it the database would search the whole survey. The
     # query also finds a wanted key in another table, which is filtered below.
     in_both = f"{SELECT_ROWS} AND store IN {marks(stores)} AND key IN {marks(keys)}"
     found = await tx.fetch_all(in_both, survey, *stores, *keys)
-    return [record for record in found if (record["store"], bytes(record["key"])) in places]
+    return [record for record in found if (record["store"], bytes(record["key"])) in addresses]
 
 
 def _pad(keys: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -412,7 +416,7 @@ def _decode_rows(row: SurveyRow, key: RowKey, records: Sequence[Record]) -> Memo
 
 
 def _decrypt_row(key: RowKey, row: SurveyRow, record: Record) -> Row:
-    place = _row_place(row, record["store"], record["key"])
+    place = _row_context(row, record["store"], record["key"])
     value = b"" if record["encrypted"] is None else key.decrypt(place, record["encrypted"])
     return Row(record["store"], record["key"], value, record["hash"])
 
@@ -430,10 +434,10 @@ def _encrypt_value(key: RowKey, row: SurveyRow, stored: Row) -> bytes | None:
     # A message that was deleted leaves its row and its hash.
     if not stored.value:
         return None
-    return key.encrypt(_row_place(row, stored.table, stored.key), stored.value)
+    return key.encrypt(_row_context(row, stored.table, stored.key), stored.value)
 
 
-_HEAD = "SELECT encrypted FROM state_rows WHERE survey = ? AND store = ? AND key = ?"
+_SELECT_MAIN_ROW = "SELECT encrypted FROM state_rows WHERE survey = ? AND store = ? AND key = ?"
 _PUT_ROW = (
     "INSERT INTO state_rows (survey, store, key, hash, encrypted) VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT (survey, store, key) DO UPDATE SET hash = excluded.hash, encrypted = "

@@ -145,7 +145,7 @@ def _too_long(limit: int) -> RefusedAnswerError:
 # --- the time limit below httpx: headers too may arrive byte by byte -----------------------------
 
 
-def _bounded(timeout: float | None) -> float | None:
+def _cap_timeout(timeout: float | None) -> float | None:
     """Return the timeout of one operation: as given, and at most what is left of the call."""
     # check: call-time - an answer that arrives byte by byte would hold its caller for ever
     ends_at = _deadline.get()
@@ -164,11 +164,11 @@ class _TimedStream(httpcore.NetworkStream):
         self._inner = inner
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._inner.read(max_bytes, _bounded(timeout))
+        return self._inner.read(max_bytes, _cap_timeout(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         for start in range(0, len(buffer), WRITE_CHUNK):
-            self._inner.write(buffer[start : start + WRITE_CHUNK], _bounded(timeout))
+            self._inner.write(buffer[start : start + WRITE_CHUNK], _cap_timeout(timeout))
 
     def close(self) -> None:
         self._inner.close()
@@ -176,7 +176,9 @@ class _TimedStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return _TimedStream(self._inner.start_tls(ssl_context, server_hostname, _bounded(timeout)))
+        return _TimedStream(
+            self._inner.start_tls(ssl_context, server_hostname, _cap_timeout(timeout))
+        )
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
@@ -197,6 +199,6 @@ class _TimedBackend(httpcore.NetworkBackend):
         socket_options: Any = None,
     ) -> httpcore.NetworkStream:
         opened = self._inner.connect_tcp(
-            host, port, _bounded(timeout), local_address, socket_options
+            host, port, _cap_timeout(timeout), local_address, socket_options
         )
         return _TimedStream(opened)

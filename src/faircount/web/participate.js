@@ -5,7 +5,7 @@
 //   const part = await participate("https://count.example.org/", code);
 //   part.params.question, part.params.items, part.params.real.epsilon
 //                                          verified against the code: show them to the participant
-//   const report = await part.prepare(position);
+//   const report = await part.makeReport(position);
 //                                          you can show report.share and report.encryptedShare
 //   await part.send(report);               after the participant confirmed: stored, then sent
 //   part.stage                             "waiting", "sent", "counted", ...
@@ -16,7 +16,7 @@
 
 import { readCode } from "./client/code.js";
 import { systemRandom } from "./client/random.js";
-import { createReport } from "./client/report.js";
+import { makeReport } from "./client/report.js";
 import { checkBrowser } from "./page/browser_check.js";
 import { Unreachable } from "./page/network.js";
 import {
@@ -48,12 +48,12 @@ class Participation {
   }
 
   /** Draw the report for the item at this position. Nothing is stored or sent yet. */
-  prepare(position) {
-    return createReport(this.params, this.invitation, position, systemRandom);
+  makeReport(position) {
+    return makeReport(this.params, this.invitation, position, systemRandom);
   }
 
   /**
-   * Store a prepared report and send it. If this device has stored one before, that one is sent.
+   * Store a report and send it. If this device has stored one before, that one is sent.
    */
   async send(report) {
     this.record = await storeReport(this.params, this.invitation, report);

@@ -78,7 +78,7 @@ def test_the_guarantee_of_a_seeded_run_says_that_it_does_not_hold(
     assert seeded.guarantee.void is Void.SEEDED
     assert str(seeded.guarantee).startswith("does not hold, because the randomness was seeded")
     assert seeded.guarantee.sentence.startswith("does not hold, because the randomness was seeded")
-    assert all(each.void is Void.SEEDED for each in seeded.guarantees)
+    assert all(guarantee.void is Void.SEEDED for guarantee in seeded.guarantees)
     said = json.loads(json.dumps(seeded.to_dict()))["guarantee"]
     assert (said["holds"], said["void"]) == (False, Void.SEEDED.sentence)
     assert real.guarantee.void is None
@@ -129,8 +129,8 @@ def test_adversaries_have_whole_numbers_of_insiders(count: object) -> None:
 
 
 def test_only_adversaries_whose_view_is_known_are_spoken_of() -> None:
-    for each in (OUTSIDER, S1, S2, COLLECTOR, insiders(3)):
-        assert check_adversary(each) == each
+    for adversary in (OUTSIDER, S1, S2, COLLECTOR, insiders(3)):
+        assert check_adversary(adversary) == adversary
     for made_up in (Adversary(S1.code, 2), Adversary(AdversaryCode.GROUP_INSIDERS)):
         with pytest.raises(RefusedError, match="not known"):
             check_adversary(made_up)

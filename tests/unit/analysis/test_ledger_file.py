@@ -56,7 +56,7 @@ def test_answers_and_means_are_charged_too(file: LedgerFile) -> None:
     fc.run(TABLE["answer"], fc.Laplace(items=ITEMS, epsilon=0.5), ledger=file.path, **PEOPLE)
     fc.run(np.zeros(400), fc.Duchi(epsilon=0.5), ledger=file.path, **PEOPLE)
     assert [charge.epsilon for charge in file.ledger("people").charges] == [0.5, 0.5]
-    with pytest.raises(RefusedError, match="does not admit"):
+    with pytest.raises(RefusedError, match="does not cover"):
         fc.run(np.zeros(400), fc.Duchi(epsilon=0.5), ledger=file.path, **PEOPLE)
 
 

@@ -103,7 +103,7 @@ def test_a_topology_that_does_not_fit_names_those_that_do(mechanism, topology, f
 
 @pytest.mark.parametrize(("users", "insiders"), [(2, 1), (3, 2)])
 def test_explicit_says_how_many_users_it_needs(users, insiders) -> None:
-    with pytest.raises(ParameterError, match=f"needs at least {insiders + 2} users"):
+    with pytest.raises(ParameterError, match=f"needs at least {insiders + 2} participants"):
         fc.run(
             [0] * users, fc.Laplace(items=2, epsilon=1.0, insiders=insiders), topology="explicit"
         )

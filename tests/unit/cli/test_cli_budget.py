@@ -23,7 +23,7 @@ def test_a_budget_is_created_spent_and_shown(call: Call) -> None:
     )  # no digits that nobody knows
     done = call(f"{RUN} --epsilon 0.5")
     assert done.exit_code == 2
-    assert "does not admit this run: it costs epsilon 0.5" in done.stderr
+    assert "does not cover this run: it costs epsilon 0.5" in done.stderr
     assert done.stdout == ""
     shown = call("budget people.ledger").stdout
     assert "epsilon 0.75 of 1, delta below 1e-30 of 1e-06" in shown

@@ -103,7 +103,7 @@ def test_servers_have_a_line_of_their_own_where_they_differ(call: Call) -> None:
     """Decoys flip 149 coins in all in masked, but one per user in servers, so errors differ."""
     lines = [line.split() for line in call(ASK).stdout.splitlines()]
     at = next(place for place, words in enumerate(lines) if words[:1] == ["decoys"])
-    assert lines[at] == ["decoys", "masked", "±1.4%", "0.73%", "6,147", "4", "D=149", "q=953"]
+    assert lines[at] == ["decoys", "masked", "±1.4%", "0.73%", "6,179", "4", "D=149", "q=953"]
     assert lines[at + 1] == ["decoys", "servers", "±3.3%", "1.7%", "207", "1", "D=800", "q=1601"]
 
 

@@ -82,6 +82,23 @@ def test_a_bound_of_the_paper_that_fails_is_told(call: Call) -> None:
     assert "does not hold here" not in call(few).stdout
 
 
+def test_a_bound_is_printed_as_a_bound(call: Call) -> None:
+    """A theorem below a bound of ours may hold all the same, so nothing is said about it."""
+    line = "privacy dpds --p 0.3934 --floor 23 --epsilon 0.5 --users 1000 --items 30"
+    assert "delta, at most" not in call(line).stdout
+    shown = call(f"{line} --insiders 5").stdout
+    assert "delta, at most" in shown
+    assert "Note: delta is an upper bound" in shown
+    assert "does not hold here" not in shown
+
+
+def test_what_zero_out_loses_by_an_exact_total_is_said(call: Call) -> None:
+    shown = " ".join(call("privacy laplace --epsilon 1 --items 2").stdout.split())
+    assert "delta, zero-out 1 " in shown
+    assert "under zero-out a missing answer is seen for certain" in shown
+    assert "missing answer" not in call("privacy laplace --epsilon 1 --items 3").stdout
+
+
 def test_s1_is_stated_with_alpha_alone(call: Call) -> None:
     said = json.loads(call(f"privacy tss {EXAMPLES['tss']} --json").stdout)
     assert said["s1_epsilon"] == pytest.approx(0.34831, abs=1e-5)

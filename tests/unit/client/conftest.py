@@ -12,9 +12,11 @@ from faircount.client.invitation_codes import Code
 from faircount.core.entropy import SystemEntropy
 from faircount.protocol import SurveyParameters, coordinate, decode, encode, end_phase
 from faircount.protocol.simulator import SurveySetup, converse, set_up
+from faircount.protocol.survey.operators import Operator
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.survey.topology import Topology
 from faircount.protocol.topologies import SERVERS
+from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Rejection
 
 ADDRESS = "https://count.example.org"
@@ -45,6 +47,15 @@ class InMemory:
     def codes(self) -> list[Code]:
         return [Code(self.params.survey, invitation) for invitation in self.setup.invitations]
 
+    def _signatures(self) -> dict[str, str]:
+        """The parameters, signed by the operators of both servers."""
+        first = Operator("", self.setup.s1.state.key)
+        second = Operator("", self.setup.s2.state.key)
+        return {
+            "s1": first.sign(self.params, Party.COORDINATOR).hex(),
+            "s2": second.sign(self.params, Party.AGGREGATOR).hex(),
+        }
+
     def http(self) -> httpx.Client:
         return httpx.Client(transport=httpx.MockTransport(self._handle))
 
@@ -67,6 +78,8 @@ class InMemory:
         survey_path = f"/v1/surveys/{self.params.survey.hex()}"
         if request.url.path == f"{survey_path}/params":
             return httpx.Response(200, content=self.params.published)
+        if request.url.path == f"{survey_path}/operators":
+            return httpx.Response(200, json=self._signatures())
         if request.url.path != f"{survey_path}/messages":
             return httpx.Response(404, json={"title": "no such survey"})
         self.messages.append(request.content)

@@ -56,6 +56,26 @@ def test_a_survey_of_every_topology_from_link_to_result(
     assert list(published.counts) == [items.count(position) for position in range(6)]
 
 
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_a_second_device_is_refused_and_the_first_one_is_told(
+    in_memory: Any, tmp_path: Path, topology: Topology
+) -> None:
+    servers = in_memory(6, topology)
+    first = connect_all(servers, tmp_path)[0]
+    first.answer(first.items[0])
+    link = servers.codes[0].link(ADDRESS)
+    other = connect(link, state=tmp_path / "other.device", connection=servers.server())
+    used = "somebody else has answered with your invitation"
+    for refused in (other.answer(other.items[1]), other.withdraw(), other.visit()):
+        assert (refused.stage, used in refused.description) == (Stage.REFUSED, True)
+    told = first.visit()
+    assert (told.stage, told.notices) == (Stage.SENT, ("other device",))
+    assert "Another device has tried to use your invitation" in told.description
+    # It is kept in the state file, and the answer can still be withdrawn.
+    assert first.status().to_dict()["notices"] == ["other device"]
+    assert first.withdraw().stage is Stage.WITHDRAWN
+
+
 def test_a_killed_client_continues_with_the_same_bytes(in_memory: Any, tmp_path: Path) -> None:
     servers = in_memory()
 

@@ -29,7 +29,7 @@ def test_advice_is_the_planners() -> None:
 
 
 def test_advice_says_what_is_missing() -> None:
-    found = advice({**GOOD, "items": "a"})["refused"]
+    found = advice({**GOOD, "items": "a"})["problem"]
     assert found == {
         "message": "write at least two answers, one per line",
         "code": "too_few_items",
@@ -49,9 +49,9 @@ def test_advice_says_what_is_missing() -> None:
     ],
 )
 def test_a_refusal_names_the_field_and_has_a_code(field, value, code) -> None:
-    refused = advice({**GOOD, field: value})["refused"]
-    assert (refused["code"], refused["values"]) == (code, {"field": field})
-    assert refused["message"].startswith(f"{field} must be ")
+    problem = advice({**GOOD, field: value})["problem"]
+    assert (problem["code"], problem["values"]) == (code, {"field": field})
+    assert problem["message"].startswith(f"{field} must be ")
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_a_refusal_names_the_field_and_has_a_code(field, value, code) -> None:
     ],
 )
 def test_a_minimum_that_makes_no_sense_has_a_code(written, code, values) -> None:
-    refused = advice({**GOOD, "minimum": written})["refused"]
-    assert (refused["code"], refused["values"]) == (code, values)
+    problem = advice({**GOOD, "minimum": written})["problem"]
+    assert (problem["code"], problem["values"]) == (code, values)
 
 
 def test_the_advice_states_the_error_at_the_minimum_too() -> None:
@@ -78,14 +78,14 @@ def test_the_advice_states_the_error_at_the_minimum_too() -> None:
 
 @pytest.mark.parametrize("users", ["1", "100000000000"])
 def test_nobody_is_listed_before_the_number_is_known_to_be_sound(users) -> None:
-    refused = advice({**GOOD, "users": users})["refused"]
-    assert (refused["code"], refused["values"]) == ("people", {"fewest": 2, "most": 1_000_000})
+    problem = advice({**GOOD, "users": users})["problem"]
+    assert (problem["code"], problem["values"]) == ("people", {"fewest": 2, "most": 1_000_000})
 
 
 def test_what_no_mechanism_can_promise_has_a_code_too() -> None:
-    refused = advice({**GOOD, "epsilon": "1e-9"})["refused"]
-    assert refused["code"] == "no_mechanism"
-    assert "server-laplace: epsilon must lie between" in refused["message"]
+    problem = advice({**GOOD, "epsilon": "1e-9"})["problem"]
+    assert problem["code"] == "no_mechanism"
+    assert "server-laplace: epsilon must lie between" in problem["message"]
 
 
 def test_weak_promises_are_pointed_out() -> None:

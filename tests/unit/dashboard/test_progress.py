@@ -30,8 +30,8 @@ def test_phases_of_one_visit_and_of_several() -> None:
         "published",
     ]
     assert [
-        phase_index(several, each)
-        for each in ("draft", "confirmed", "unmasking", "aggregated", "published")
+        phase_index(several, phase)
+        for phase in ("draft", "confirmed", "unmasking", "aggregated", "published")
     ] == [
         0,
         1,
@@ -43,7 +43,7 @@ def test_phases_of_one_visit_and_of_several() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "again", "whom"),
+    ("phase", "again", "whom"),
     [
         ("draft", None, "owner"),
         ("submitting", None, "people"),
@@ -54,12 +54,12 @@ def test_phases_of_one_visit_and_of_several() -> None:
         ("aborted", None, "nobody"),
     ],
 )
-def test_whom_a_survey_waits_for(state, again, whom) -> None:
-    assert waits_for(parameters(SERVERS), {"state": state, "tries_again_at": again}) == whom
+def test_whom_a_survey_waits_for(phase, again, whom) -> None:
+    assert waits_for(parameters(SERVERS), {"phase": phase, "tries_again_at": again}) == whom
 
 
 def test_too_few_is_warned_in_time() -> None:
-    status = {"state": "submitting", "users": 10, "minimum": 50, "held_since": None}
+    status = {"phase": "submitting", "responses": 10, "minimum": 50, "held_since": None}
 
     def at(share: float, **change) -> dict[str, int] | None:
         opened = NOW - timedelta(hours=10 * share)
@@ -70,14 +70,14 @@ def test_too_few_is_warned_in_time() -> None:
         return predict_too_few({**status, **times, **change}, NOW)
 
     assert at(0.5) == {"expected": 20, "minimum": 50}
-    assert at(0.5, users=0) == {"expected": 0, "minimum": 50}
-    assert at(0.5, users=30) is None  # 60 at the end
+    assert at(0.5, responses=0) == {"expected": 0, "minimum": 50}
+    assert at(0.5, responses=30) is None  # 60 at the end
     assert at(0.05) is None  # too early to tell
-    assert at(0.9, users=50) is None
+    assert at(0.9, responses=50) is None
     assert at(1.5) == {
         "expected": 10,
         "minimum": 50,
     }  # The coordinator is late to close it: never fewer than are there
-    assert at(0.5, state="published") is None
+    assert at(0.5, phase="published") is None
     assert at(0.5, held_since=NOW.isoformat()) is None  # the page says that it is held open
     assert at(0.5, closes_at=None) is None

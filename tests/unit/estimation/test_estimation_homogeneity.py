@@ -45,7 +45,7 @@ GROUPS = {
 
 
 def release(channel, psi, rng):
-    """A group's opened sums, drawn user by user in effect and without the code under test."""
+    """A group's revealed sums, drawn user by user in effect and without the code under test."""
     held = rng.multinomial(USERS, psi)
     if not channel.independent:
         told = rng.binomial(held, channel.hit - channel.miss)

@@ -97,10 +97,10 @@ def test_the_distance_of_the_table_from_the_ideal_law_by_an_independent_sum():
 
 
 def test_the_delta_of_the_table_is_small_and_never_zero():
-    delta = Laplace(items=30, epsilon=1, users=5001).table_delta(1.0)
+    delta = Laplace(items=30, epsilon=1, users=5001).table_delta()
     assert math.log2(delta) == pytest.approx(-107, abs=1)
     for epsilon, users in ((0.1, 3), (1, 2), (10, 10**6), (50, 2)):
-        assert 0 < Laplace(items=2, epsilon=epsilon, users=users).table_delta(epsilon) < 2.0**-40
+        assert 0 < Laplace(items=2, epsilon=epsilon, users=users).table_delta() < 2.0**-40
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
@@ -140,7 +140,7 @@ def test_the_promise_is_kept_against_the_insiders_it_was_made_for():
     mechanism = Laplace(items=30, epsilon=1, users=1000, insiders=100, dropouts=100)
     promised = mechanism.guarantee()
     assert (promised.epsilon, promised.adversary, promised.condition) == (1.0, insiders(100), None)
-    assert promised.delta == mechanism.table_delta(mechanism.epsilon)
+    assert promised.delta == mechanism.table_delta()
     assert mechanism.guarantee(adversary=OUTSIDER).delta < 2.0**-100
     # Three times as many insiders as planned for, and everybody.
     assert mechanism.guarantee(adversary=insiders(300)).delta > 1e-3

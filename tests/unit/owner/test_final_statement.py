@@ -15,7 +15,7 @@ from faircount.protocol.wire.signing import SigningKey, sign
 
 KEY = SigningKey.generate(SystemEntropy())
 SURVEY = bytes(range(16))
-PARAMS: Any = SimpleNamespace(survey=SURVEY, keys=SimpleNamespace(s2=KEY.public))
+PARAMS: Any = SimpleNamespace(survey=SURVEY, keys=SimpleNamespace(aggregator=KEY.public))
 
 
 def end(survey: bytes, key: SigningKey = KEY, by: Party = Party.AGGREGATOR) -> bytes:

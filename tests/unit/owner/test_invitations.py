@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.mechanisms.laplace import Laplace
+from faircount.owner.folder import Access, OwnerFile
 from faircount.owner.invitation_texts import printed_words
 from faircount.owner.invitations import (
     invitations_csv,
@@ -20,9 +22,11 @@ from faircount.owner.invitations import (
     qr_code,
     read_invitations,
 )
+from faircount.owner.page_export import PageFacts
 from faircount.owner.people import People
 from faircount.protocol import SERVERS, SurveyParameters
 from faircount.protocol.simulator import set_up
+from faircount.server.common.page_files import make_bundle, page_hash
 
 ADDRESS = "https://count.example.org"
 
@@ -119,3 +123,21 @@ def test_the_owners_columns_come_back_and_no_cell_is_a_formula(
     table = list(csv.reader(io.StringIO(path.read_text())))
     assert table[0] == ["person", "user", "code", "link", "'=name", "link 2", "link 2 2", "Office"]
     assert table[1][4:] == ["'=HYPERLINK(1)", "'+1", "'-1", "'@home"]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_an_invitation_has_the_hash_of_the_page_and_the_way_without_it(
+    params: SurveyParameters, language: str
+) -> None:
+    invitees = invite(params, numbered_people(12), SystemEntropy())
+    owner = OwnerFile(Access("http://s1", "x"), Access("http://s2", "y"), ADDRESS, (1.0, 0.1))
+    own_page = PageFacts.of(owner)
+    elsewhere = replace(owner, page="https://www.example.org/survey")
+    bundle = PageFacts.of(elsewhere)
+    assert (own_page.hash, bundle.hash) == (page_hash(), make_bundle(ADDRESS).hash)
+    address = elsewhere.link_address
+    page = invitations_html(params, invitees, address, language, bundle).decode()
+    assert page.count(bundle.hash) == len(invitees)
+    for invitee in invitees:
+        assert f"faircount answer --server {ADDRESS} {invitee.code.text}" in page
+        assert f"https://www.example.org/survey/#{invitee.code.text}" in page

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from in_process import rename_operator
 
 import faircount
 from faircount.cli import main
@@ -19,6 +20,7 @@ from faircount.owner.label import make_label
 from faircount.owner.label_texts import RISKS, UNPROVEN, label_words
 from faircount.owner.remote import BothServers
 from faircount.owner.survey import Survey
+from faircount.protocol.survey.operators import format_fingerprint
 from faircount.protocol.wire.canonical_json import format_real
 
 PEOPLE = 12
@@ -59,7 +61,9 @@ def test_a_label_before_and_after_the_survey(both_apps: Any, tmp_path: Path) -> 
     assert before["budget"]["left"]["epsilon"] == 20.0
     assert before["release"]["published"] is False
     assert before["software"]["version"] == faircount.__version__
-    assert before["model"]["servers"][1] == {"role": "aggregator", "operator": "Two"}
+    fingerprint = format_fingerprint(survey.params.keys.s2_operator_key)
+    second = {"role": "aggregator", "operator": "Two", "fingerprint": fingerprint}
+    assert before["model"]["servers"][1] == second
     assert before["computed"]["responses"] == survey.params.minimum == 6
     assert before["computed"]["guarantees"][0]["epsilon"] <= 8.0
     assert before["registry"]["year"] is None
@@ -93,6 +97,7 @@ def test_the_page_says_what_participants_want_to_know(both_apps: Any, language: 
     assert "Tea or &lt;coffee&gt;?" in page
     assert "A &amp; B" in page
     assert "One" in page
+    assert format_fingerprint(survey.params.keys.s1_operator_key) in page
     assert survey.params.digest.hex() in page
     for name in RISKS:
         assert words.risks[name] in page.replace("&#x27;", "'")
@@ -104,6 +109,7 @@ def test_the_page_says_what_participants_want_to_know(both_apps: Any, language: 
 
 
 def test_one_operator_and_missing_proofs_are_said(both_apps: Any) -> None:
+    rename_operator(both_apps.pair.s2.server, "one")
     survey = make_survey(both_apps, s2_operator="one", mechanism="laplace", population="")
     page = make_label(survey).to_html().decode()
     assert "could read your answer: this is a trial" in page

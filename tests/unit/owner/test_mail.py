@@ -56,7 +56,7 @@ def make_survey(both_apps: Any, language: str = "en", *, is_open: bool = True) -
     )
     survey.invite()
     if is_open:
-        survey.servers.request(survey.params, "open", people=PEOPLE)
+        survey.servers.request(survey.params, "open", invited=PEOPLE)
     return survey
 
 
@@ -264,7 +264,7 @@ def test_nothing_is_sent_for_a_survey_that_nobody_can_answer(both_apps: Any, sin
     with pytest.raises(RefusedError, match="not open yet"):
         send(Mailing(survey, SENDER), sink)
     assert "Please answer before" not in Mailing(survey, SENDER).letters()[0].message.get_content()
-    survey.servers.request(survey.params, "open", people=PEOPLE)
+    survey.servers.request(survey.params, "open", invited=PEOPLE)
     survey.servers.request(survey.params, "abort", reason="")
     survey.ending(wait=True)
     with pytest.raises(RefusedError, match="closed"):
@@ -387,6 +387,7 @@ def test_our_templates_are_whole_in_every_language() -> None:
     for kind in ("invitation", "reminder"):
         for language in ("en", "de"):
             template = own_template(kind, language)
-            names = ("question", "owner", "purpose", "contact", "link", "closes", "promise")
+            names = {"question", "owner", "purpose", "contact", "link", "closes", "promise"}
+            names |= {"page_hash", "server"}
             template.check(frozenset(names))
-            assert names_in(template.paragraphs) == set(names)
+            assert names_in(template.paragraphs) == names

@@ -57,9 +57,9 @@ def test_a_survey_from_python(both_apps: Any, tmp_path: Path) -> None:
     survey = fc.survey(tmp_path / "survey")
     assert repr(survey) == f"<Survey 'Tea or coffee?' in {tmp_path / 'survey'}>"
     assert len(survey.invite()) == PEOPLE
-    assert survey.open()["state"] == "submitting"
+    assert survey.open()["phase"] == "submitting"
     answer_all(survey, tmp_path, 9)
-    assert survey.status()["users"] == 9
+    assert survey.status()["responses"] == 9
     assert [invitee.person for invitee in survey.remind()] == [
         f"p{number}@example.org" for number in (9, 10, 11)
     ]
@@ -208,7 +208,7 @@ def test_a_survey_with_a_budget_of_its_own_is_not_repeated_once_it_is_spent(
     survey = make_survey(both_apps, tmp_path / "mood")
     again = survey.repeat(tmp_path / "before", question="And now?", open_for="5h")
     assert again.params.question == "And now?"
-    assert again.params.phases == (5 * 3600,)
+    assert again.params.phase_seconds == (5 * 3600,)
     assert again.folder.people() == survey.folder.people()
     finish(survey, tmp_path / "devices")
     with pytest.raises(RefusedError, match="create the first survey with --population"):

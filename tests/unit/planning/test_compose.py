@@ -3,17 +3,23 @@
 import itertools
 import math
 import warnings
+from collections import Counter
+from decimal import Context, Decimal, localcontext
+from functools import reduce
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
 import faircount as fc
 from faircount.accounting import composition, exact
 from faircount.accounting.conditions import AssumptionCode, assume
-from faircount.accounting.divergence import binomial_window
+from faircount.accounting.divergence import binomial_window, epsilon_for
+from faircount.accounting.gaussian import analytic_delta
 from faircount.accounting.guarantee import OUTSIDER, S1, Guarantee, Relation, insiders
 from faircount.core.errors import ParameterError, RefusedError
+from faircount.mechanisms.exact_draws import ONE
 
 CROWD: dict[str, Any] = {"items": 5, "users": 200}
 
@@ -168,16 +174,75 @@ def test_ten_times_a_tenth_is_one() -> None:
     assert not composition.adds_up_to([0.1, 0.2], 0.3 - 1e-15)
 
 
-def test_many_laplace_releases_compose_beyond_a_large_epsilon() -> None:
-    """The cost of the finite tables grows with e^epsilon, which made delta 1 at epsilon 90."""
-    releases = [fc.Laplace(**CROWD, epsilon=1.0)] * 100
-    at_60 = fc.compose(*releases, epsilon=60.0).delta
-    at_90 = fc.compose(*releases, epsilon=90.0).delta
-    truth = composition.compose_randomized_response(0.5, 200, epsilon=90.0)
-    assert truth < at_90 <= at_60 * (1 + 1e-5)
-    assert at_90 < 1e-6
-    epsilon = fc.compose(*releases, delta=1e-6).epsilon
-    assert composition.compose_randomized_response(0.5, 200, delta=1e-6) <= epsilon < 60
+def responses_delta(epsilon: float, count: int, at: float) -> mpmath.mpf:
+    """The delta of randomized responses, summed over how many of them are true."""
+    with mpmath.workdps(60):
+        odds = mpmath.exp(epsilon)
+        delta = mpmath.mpf(0)
+        for true in range(count + 1):
+            p = mpmath.binomial(count, true) * odds**true / (1 + odds) ** count
+            delta += p * max(0, 1 - mpmath.exp(at - epsilon * (2 * true - count)))
+        return delta
+
+
+@pytest.mark.parametrize(("releases", "least", "most"), [(120, 63, 63.2), (200, 93, 93.3)])
+def test_many_laplace_releases_cost_what_their_law_costs(
+    releases: int, least: float, most: float
+) -> None:
+    """The cost of finite tables grew with e^epsilon: 120 releases cost epsilon 120."""
+    parts = [fc.Laplace(**CROWD, epsilon=1.0)] * releases
+    epsilon = fc.compose(*parts, delta=1e-6).epsilon
+    assert least < epsilon < most
+    assert responses_delta(0.5, 2 * releases, epsilon) <= 1e-6
+    assert responses_delta(0.5, 2 * releases, epsilon - 0.01) > 1e-6
+    for at in (epsilon, 0.9 * releases, releases - 0.001):
+        truth = responses_delta(0.5, 2 * releases, at)
+        assert truth <= fc.compose(*parts, epsilon=at).delta <= truth * (1 + 1e-3) + 1e-11
+
+
+def test_a_thousand_laplace_releases_compose() -> None:
+    epsilon = fc.compose(*[fc.Laplace(**CROWD, epsilon=1.0)] * 1000, delta=1e-6).epsilon
+    truth = composition.compose_randomized_response(0.5, 2000, delta=1e-6)
+    assert truth <= epsilon < truth + 0.1
+
+
+@pytest.mark.parametrize(
+    ("items", "epsilon", "users"), [(2, 12.0, 2), (2, 20.0, 2), (2, 40.0, 3), (3, 50.0, 2)]
+)
+def test_two_releases_by_enumeration_of_the_integers_that_are_drawn_from(
+    items: int, epsilon: float, users: int
+) -> None:
+    """At and beyond the sum of both epsilons only the finite tables are left of delta."""
+    made = fc.Laplace(items=items, users=users, epsilon=epsilon, insiders=1)
+    table = np.array(made.table.weights, dtype=object)
+    law = reduce(np.convolve, [table] * (users - 1)).tolist()
+    # A replaced answer moves x by one in a pair, and otherwise two counts by one each.
+    moved = list(zip([0, *law], [*law, 0], strict=True))
+    counts = 2 if items == 2 else 4
+    whole = Decimal(ONE) ** ((users - 1) * counts)
+    outcomes = []
+    for chosen in itertools.combinations_with_replacement(moved, counts):
+        orders = math.factorial(counts)
+        for repeated in Counter(chosen).values():
+            orders //= math.factorial(repeated)
+        p, q = (math.prod(weights) for weights in zip(*chosen, strict=True))
+        outcomes.append((orders * p, orders * q))
+    for at in (1.2 * epsilon, 2 * epsilon - 1e-9, 2 * epsilon, 2 * epsilon + 3):
+        with localcontext(Context(prec=200)):
+            factor = Decimal(at).exp()
+            truth = sum(max(Decimal(0), p - factor * q) for p, q in outcomes) / whole
+        assert 0 < truth <= Decimal(fc.compose(made, made, epsilon=at).delta)
+    assert made.table_delta(2) < 1e-20
+
+
+def test_many_gaussian_releases_compose_beyond_a_large_epsilon() -> None:
+    """The tails that are cut off cost e^epsilon times their probability."""
+    parts = [fc.DPDG(**CROWD, epsilon=8.0, delta=1e-6)] * 60
+    deviation = parts[0].target_sigma
+    epsilon = fc.compose(*parts, delta=1e-6).epsilon
+    truth = epsilon_for(lambda at: analytic_delta(deviation, at, math.sqrt(2 * 60)), 1e-6)
+    assert epsilon > 70
+    assert epsilon == pytest.approx(truth, rel=0.01)
 
 
 def test_counting_everybody_composes_to_no_privacy_without_a_warning() -> None:

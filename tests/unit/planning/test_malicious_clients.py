@@ -75,7 +75,8 @@ GRID = list(
 )
 
 
-@pytest.mark.parametrize("known", GRID[:: len(GRID) // 60], ids=str)
+# Every fifth point: 5 shares no factor with the two values of each parameter, so all of them occur.
+@pytest.mark.parametrize("known", GRID[::5], ids=str)
 def test_the_first_option_is_the_best_and_its_sentence_is_true(known: tuple[Any, ...]) -> None:
     users, items, epsilon, floor, releases, dropout, colluding, malicious = known
     made = fc.plan(

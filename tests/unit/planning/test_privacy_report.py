@@ -4,6 +4,7 @@ The numbers of the errata, composition, and the paper's bounds beside them.
 """
 
 import math
+from typing import Any
 
 import pytest
 
@@ -249,6 +250,13 @@ def test_a_large_delta_is_cautioned_about() -> None:
     assert statement.decoys(115, epsilon=1.0).to_dict()["notes"] == []
 
 
+def test_a_delta_is_the_same_number_wherever_it_is_printed() -> None:
+    """0.002509 in the sentence stood beside 0.0025086 in the note."""
+    made = statement.sampling(0.3934, 23, epsilon=0.5)
+    assert "except with probability 0.002509 (delta)" in str(made)
+    assert made.notes[0].startswith("a delta of 0.002509 is large")
+
+
 def test_two_items_of_laplace_have_one_draw_and_an_exact_total() -> None:
     pair = statement.privacy("laplace", epsilon=0.1, items=2, releases=12, delta=1e-6)
     more = statement.privacy("laplace", epsilon=0.1, releases=12, delta=1e-6)
@@ -262,6 +270,33 @@ def test_two_items_of_laplace_have_one_draw_and_an_exact_total() -> None:
         more.epsilon
         == statement.privacy("laplace", epsilon=0.1, items=9, releases=12, delta=1e-6).epsilon
     )
+
+
+def test_an_exact_total_says_what_zero_out_loses() -> None:
+    assert "missing answer is seen" in statement.privacy("laplace", epsilon=1.0, items=2).notes[0]
+    assert statement.privacy("laplace", epsilon=1.0, items=3).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "is_bound"),
+    [
+        ({}, False),
+        ({"insiders": 1}, True),
+        ({"dropouts": 1}, True),
+        ({"users": 900, "items": 12}, False),
+        ({"users": 300, "items": 2}, False),
+        ({"users": 900, "items": 2}, True),
+        ({"users": 300, "items": 2, "releases": 2}, True),
+    ],
+    ids=str,
+)
+def test_a_bound_on_the_delta_of_sampling_is_called_one(
+    more: dict[str, Any], is_bound: bool
+) -> None:
+    made = statement.privacy("dpds", p=0.3, floor=60, epsilon=0.2, **more)
+    assert made.is_bound == is_bound
+    assert made.to_dict()["delta_is_bound"] == is_bound
+    assert any("upper bound" in note for note in made.notes) == is_bound
 
 
 def test_a_statement_prints_its_sentence() -> None:

@@ -29,6 +29,7 @@ from faircount.protocol.peers import member as members
 from faircount.protocol.peers.member import Member
 from faircount.protocol.peers.messages import AggregateTotal
 from faircount.protocol.simulator import SurveySetup, converse, set_up
+from faircount.protocol.survey.devices import sign_for_device
 from faircount.protocol.topologies.explicit.coordinator import current_set
 from faircount.protocol.topologies.explicit.messages import PeerSum
 from faircount.protocol.topologies.masked.masks import keys_digest
@@ -42,7 +43,14 @@ from faircount.protocol.topologies.two_stage.sum_requests import SumScope
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, CryptoSuite, IdealCrypto
 from faircount.protocol.wire.messages import OutcomeRequest, PollRequest, Published, Signed
-from faircount.protocol.wire.signing import UNCHAINED, Link, compute_link, sign, verify_statement
+from faircount.protocol.wire.signing import (
+    UNCHAINED,
+    ChainLink,
+    SigningKey,
+    compute_chain_link,
+    sign,
+    verify_statement,
+)
 from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import packed_size
 
@@ -58,13 +66,13 @@ class Stage:
     def __post_init__(self) -> None:
         self.params, self.client = self.setup.params, self.setup.params.topology.client
         self.s1, self.s2 = self.setup.s1, self.setup.s2
-        self.invitations = sorted(self.setup.invitations, key=lambda each: each.user)
+        self.invitations = sorted(self.setup.invitations, key=lambda invitation: invitation.user)
 
-    def tell_s1(self, message: Message) -> tuple[Message, ...]:
+    def send_to_s1(self, message: Message) -> tuple[Message, ...]:
         self.s1, out = self.s1.do(coordinate, message)
         return out
 
-    def tell_s2(self, message: Message) -> tuple[Message, ...]:
+    def send_to_s2(self, message: Message) -> tuple[Message, ...]:
         self.s2, out = self.s2.do(aggregate, message)
         return out
 
@@ -75,9 +83,9 @@ class Stage:
     def settle(self, out: tuple[Message, ...]) -> None:
         self.s1, self.s2 = converse(self.s1, self.s2, out)
 
-    def said_by_s2(self, signed: Any) -> Any:
+    def read_from_s2(self, signed: Any) -> Any:
         statement = verify_statement(
-            self.params.keys.s2, Party.AGGREGATOR, getattr(signed, "signed", signed)
+            self.params.keys.aggregator, Party.AGGREGATOR, getattr(signed, "signed", signed)
         )
         return None if statement is None else statement.message
 
@@ -102,9 +110,21 @@ class Stage:
     def places(self) -> range:
         return range(len(self.invitations))
 
+    def inquiry(self, i: int) -> Message:
+        """The question of user i how the survey goes, signed by the device that answered."""
+        return self.client.outcome_request(self.device(i))
+
+    def withdrawal(self, i: int) -> Message:
+        """The withdrawal of user i, signed by the device that answered."""
+        return self.client.withdraw(self.device(i)).waiting[0]
+
+    def signed_with(self, kind: Any, access: bytes) -> Message:
+        """A message for this access value that a device of its own has signed."""
+        return sign_for_device(kind, self.params, access, SigningKey(bytes(32)))
+
     def exchange(self, device: ClientState) -> ClientState:
         asked = self.client.next_message(device)
-        return self.client.handle_response(device, asked, self.tell_s1(asked)[0], self.entropy)
+        return self.client.handle_response(device, asked, self.send_to_s1(asked)[0], self.entropy)
 
     def come(self, i: int) -> Any:
         """User i comes by and does all that there is to do; what the coordinator says to the last body, or to the visit."""
@@ -113,7 +133,7 @@ class Stage:
             asked = self.client.next_message(device)
             if asked is None:
                 break
-            (answer, *_) = self.tell_s1(asked)
+            (answer, *_) = self.send_to_s1(asked)
             if not isinstance(asked, PollRequest) or not heard:
                 heard.append(answer)
             before, device = (
@@ -126,17 +146,19 @@ class Stage:
     def answer_all(self, skip: tuple[int, ...] = ()) -> None:
         """`servers`: everybody answers, and those not skipped send it."""
         begun = self.begun()
-        self.people = [each.state for each in begun]
+        self.people = [device.state for device in begun]
         for i in self.places:
             if i not in skip:
                 self.exchange(begun[i])
 
     def enrol_all(self, skip: Any = ()) -> None:
         """Everybody who is not skipped enrols, the roster is sealed, and everybody draws its response."""
-        self.invitations = [each for i, each in enumerate(self.invitations) if i not in skip]
-        begun = [self.exchange(each) for each in self.begun()]
+        self.invitations = [
+            invitation for i, invitation in enumerate(self.invitations) if i not in skip
+        ]
+        begun = [self.exchange(device) for device in self.begun()]
         self.settle(self.deadline())
-        self.people = [self.exchange(each).state for each in begun]
+        self.people = [self.exchange(device).state for device in begun]
 
     def all_come(self, skip: Any = ()) -> None:
         for i in range(len(self.people)):
@@ -148,7 +170,7 @@ class Stage:
         self.settle(self.deadline())
 
     def visit(self, i: int) -> Any:
-        (answer,) = self.tell_s1(members.poll_request(self.people[i].member))
+        (answer,) = self.send_to_s1(members.poll_request(self.people[i].member))
         return answer
 
     def sum_all(self, skip: Any = ()) -> tuple[Message, ...]:
@@ -163,25 +185,27 @@ class Stage:
         wanted, member = current_set(self.s1), self.people[i].member
         garbage = bytes(packed_size(self.params.q, self.params.N)), bytes(ENCRYPTED_SEED_BYTES)
         made_for = wanted.attempt, wanted.set_digest
-        self.tell_s1(PeerSum(member.params.survey, i, member.credential, *made_for, *garbage))
+        self.send_to_s1(PeerSum(member.params.survey, i, member.credential, *made_for, *garbage))
 
     # what a server says that lies
 
     def by_s1(self, what: Message) -> Message:
         return sign(self.s1.key, Party.COORDINATOR, what)
 
-    def by_s2(self, what: Message, link: Link = UNCHAINED) -> Signed:
-        return sign(self.s2.key, Party.AGGREGATOR, what, link)
+    def by_s2(self, what: Message, chain_link: ChainLink = UNCHAINED) -> Signed:
+        return sign(self.s2.key, Party.AGGREGATOR, what, chain_link)
 
     def instead(self, what: Message) -> Signed:
         """A word of the aggregator where its newest one stands."""
-        before = compute_link(self.s2.statements[-2].signed)
-        return self.by_s2(what, Link(before.number + 1, before.hash))
+        before = compute_chain_link(self.s2.statements[-2].signed)
+        return self.by_s2(what, ChainLink(before.number + 1, before.hash))
 
     def sums(self, out: tuple[Message, ...]) -> list[Any]:
         """The sums among what the coordinator sends."""
-        said = [decode(each.payload) for each in out if isinstance(each, Signed)]
-        return [each for each in said if isinstance(each, (AggregateTotal, AggregateShare))]
+        said = [decode(message.payload) for message in out if isinstance(message, Signed)]
+        return [
+            message for message in said if isinstance(message, (AggregateTotal, AggregateShare))
+        ]
 
 
 @pytest.fixture
@@ -206,11 +230,11 @@ def stage() -> Callable[..., Stage]:
 class BytesStage(Stage):
     """Messages travel as bytes."""
 
-    def tell_s1(self, message: Message) -> tuple[Message, ...]:
-        return tuple(decode(encode(each)) for each in super().tell_s1(decode(encode(message))))
+    def send_to_s1(self, message: Message) -> tuple[Message, ...]:
+        return tuple(decode(encode(reply)) for reply in super().send_to_s1(decode(encode(message))))
 
-    def tell_s2(self, message: Message) -> tuple[Message, ...]:
-        return tuple(decode(encode(each)) for each in super().tell_s2(decode(encode(message))))
+    def send_to_s2(self, message: Message) -> tuple[Message, ...]:
+        return tuple(decode(encode(reply)) for reply in super().send_to_s2(decode(encode(message))))
 
 
 class ProvenStage(BytesStage):
@@ -220,8 +244,8 @@ class ProvenStage(BytesStage):
         """User i splits this row between the servers instead of a report."""
         mine, seed = self.s2.crypto.keypair(self.entropy), self.entropy.bytes(SEED_BYTES)
         terms = self.params, self.invitations[i], row, seed, mine, self.entropy, self.s2.crypto
-        self.people[i] = servers_user.prepare(*terms)
-        self.tell_s1(self.people[i].report)
+        self.people[i] = servers_user.make_report(*terms)
+        self.send_to_s1(self.people[i].report)
 
 
 @pytest.fixture
@@ -242,7 +266,10 @@ class MaskedStage(BytesStage):
     """The parties of a masked survey."""
 
     def inquire(self, member: Member) -> Any:
-        (near,) = self.tell_s1(OutcomeRequest(member.params.survey, member.enrolment.access))
+        asked = sign_for_device(
+            OutcomeRequest, member.params, member.enrolment.access, member.device
+        )
+        (near,) = self.send_to_s1(asked)
         return near
 
     def spoil(self, i: int) -> None:
@@ -255,7 +282,7 @@ class MaskedStage(BytesStage):
         ]
         keys = keys_digest(self.people[i].mask.public, (self.people[j].mask.public for j in near))
         made_for = self.s1.attempt, self.s1.topology_state.set_digest, keys
-        self.tell_s1(
+        self.send_to_s1(
             MaskedSum(
                 member.params.survey,
                 i,
@@ -319,7 +346,7 @@ class TwoStageStage(BytesStage):
         self.people = dict(enumerate(self.people))
         for i, items in (sets or {}).items():
             bits = np.array([item == i for item in items], dtype=np.uint8)
-            self.people[i] = two_stage_user.prepare(
+            self.people[i] = two_stage_user.make_report(
                 self.people[i].member, self.invitations[i], items, bits, self.entropy
             )
 
@@ -359,7 +386,7 @@ class TwoStageStage(BytesStage):
     def complain(self, i: int, numbers: Any) -> Any:
         """An elected user says that shares from these reporters do not open; what the coordinator says to that."""
         who = i, self.people[i].member.credential
-        return self.tell_s1(
+        return self.send_to_s1(
             SlotComplaint(self.params.survey, *who, self.s1.attempt, tuple(numbers))
         )[0]
 
@@ -368,7 +395,7 @@ class TwoStageStage(BytesStage):
         call = self.visit(i)
         vector = bytes(packed_size(self.params.q, len(call.tasks)))
         made_for = call.attempt, SumScope.of(call).digest(ballot_of(self.s1))
-        self.tell_s1(
+        self.send_to_s1(
             SlotSums(
                 self.params.survey,
                 i,

@@ -76,20 +76,20 @@ def test_another_survey_that_comes_first_finds_the_population_in_order(
         async with started(tmp_path, urls, lambda: now) as pair:
             await pair.scheduler.run_once()  # the first one pauses: the second one comes first
             assert (
-                require_success(await pair.to_s1.get(f"{second.path}/result")).json()["state"]
+                require_success(await pair.to_s1.get(f"{second.path}/result")).json()["phase"]
                 == "published"
             )
             now += 600_000
             await pair.scheduler.run_once()
             results = [
-                require_success(await pair.to_s1.get(f"{each.path}/result")).json()
-                for each in (first, second)
+                require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
+                for survey in (first, second)
             ]
-            assert [[line["count"] for line in each["counts"]] for each in results] == [
+            assert [[line["count"] for line in result["counts"]] for result in results] == [
                 [4, 4, 4]
             ] * 2
             budget = require_success(await pair.to_s2.get("/v1/populations/trial")).json()
             assert (budget["closed"], budget["reservations"]) == (False, 2)
-            assert [each["status"] for each in budget["surveys"]] == ["spent", "spent"]
+            assert [survey["status"] for survey in budget["surveys"]] == ["spent", "spent"]
 
     asyncio.run(work())

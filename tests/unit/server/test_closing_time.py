@@ -18,7 +18,7 @@ from trial_survey import (
 from faircount.core.entropy import SystemEntropy
 from faircount.protocol.wire.messages import Acknowledgement, Reason, Rejection
 from faircount.server.coordinator import outbox
-from faircount.server.coordinator.aggregator_link import AggregatorLink
+from faircount.server.coordinator.aggregator_connection import AggregatorConnection
 from faircount.server.coordinator.outbox import Scheduler
 
 SECONDS = 60
@@ -52,7 +52,7 @@ def test_after_the_closing_time_nothing_is_written_although_nobody_closed(tmp_pa
 
     async def work() -> None:
         async with in_process(tmp_path, time) as pair:
-            survey = await open_trial(pair.to_s1, pair.to_s2, phases=(SECONDS,))
+            survey = await open_trial(pair.to_s1, pair.to_s2, phase_seconds=(SECONDS,))
             role = survey.params.topology.client
             clients = [begin_client(survey, place, place % 3, ENTROPY) for place in range(6)]
             early = await visit_once(pair.to_s1, survey, clients[0], ENTROPY)
@@ -73,8 +73,8 @@ def test_after_the_closing_time_nothing_is_written_although_nobody_closed(tmp_pa
             )
             assert isinstance(answers[0], Acknowledgement)
             assert isinstance(answers[1], Rejection)
-            assert (await status(pair, survey))["users"] == 1
-            assert (await status(pair, survey))["state"] == "submitting"
+            assert (await status(pair, survey))["responses"] == 1
+            assert (await status(pair, survey))["phase"] == "submitting"
 
     asyncio.run(work())
 
@@ -87,7 +87,7 @@ def test_a_phase_that_cannot_end_stays_closed(
 
     async def work() -> None:
         async with in_process(tmp_path, time) as pair:
-            survey = await open_trial(pair.to_s1, pair.to_s2, phases=(SECONDS,))
+            survey = await open_trial(pair.to_s1, pair.to_s2, phase_seconds=(SECONDS,))
             await answer_all(pair, survey)
             closes_at = (await status(pair, survey))["closes_at"]
             report = survey.params.topology.client.next_message(begin_client(survey, 5, 1, ENTROPY))
@@ -107,7 +107,7 @@ def test_a_phase_that_cannot_end_stays_closed(
             assert answer.why is Reason.LATE
             time.now += outbox.RETRY_MILLISECONDS
             assert await pair.scheduler.run_once()
-            assert (await status(pair, survey))["state"] != "submitting"
+            assert (await status(pair, survey))["phase"] != "submitting"
 
     asyncio.run(work())
 
@@ -118,7 +118,7 @@ def test_an_aggregator_that_does_not_answer_delays_no_deadline(
     time = Time()
     monkeypatch.setattr(outbox, "IDLE_SECONDS", 0.05)
 
-    class Silent(AggregatorLink):
+    class Silent(AggregatorConnection):
         """Takes a message and says nothing."""
 
         async def send(self, *_: Any) -> Any:
@@ -130,7 +130,7 @@ def test_an_aggregator_that_does_not_answer_delays_no_deadline(
     async def work() -> None:
         async with in_process(tmp_path, time) as pair:
             first = await open_trial(pair.to_s1, pair.to_s2)
-            second = await open_trial(pair.to_s1, pair.to_s2, phases=(SECONDS,))
+            second = await open_trial(pair.to_s1, pair.to_s2, phase_seconds=(SECONDS,))
             for survey in (first, second):
                 await answer_all(pair, survey)
             require_success(await pair.to_s1.post(f"{first.path}/close"))
@@ -138,9 +138,9 @@ def test_an_aggregator_that_does_not_answer_delays_no_deadline(
             await asyncio.wait_for(asked.wait(), PATIENCE)
             time.now += 1000 * SECONDS
             async with asyncio.timeout(PATIENCE):
-                while (await status(pair, second))["state"] == "submitting":
+                while (await status(pair, second))["phase"] == "submitting":
                     await asyncio.sleep(0.05)
-            assert (await status(pair, first))["state"] == "counting"
+            assert (await status(pair, first))["phase"] == "counting"
             scheduler.cancel()
             await asyncio.wait({scheduler})
 

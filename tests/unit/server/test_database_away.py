@@ -35,7 +35,7 @@ from faircount.core.errors import FaircountError
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, encode
 from faircount.server.common.metrics import Metrics, private_app
-from faircount.server.coordinator.aggregator_link import AggregatorLink
+from faircount.server.coordinator.aggregator_connection import AggregatorConnection
 
 Trouble = Callable[[Pair], AbstractAsyncContextManager[None]]
 """A block in which neither server can use its database."""
@@ -68,9 +68,9 @@ def _kind(folder: Path, trouble: Trouble, status: int = 503, problem: str = "not
 
 async def on_both(pair: Pair, *statements: str) -> None:
     for server in (pair.s1.server, pair.s2.server):
-        for each in statements:
+        for statement in statements:
             async with server.database.write() as tx:
-                await tx.fetch_all(each)
+                await tx.fetch_all(statement)
 
 
 def moved(folder: Path) -> Kind:
@@ -78,11 +78,11 @@ def moved(folder: Path) -> Kind:
 
     @asynccontextmanager
     async def trouble(_: Pair) -> AsyncIterator[None]:
-        for each in files:
-            each.rename(each.with_suffix(".away"))
+        for file in files:
+            file.rename(file.with_suffix(".away"))
         yield
-        for each in files:
-            each.with_suffix(".away").rename(each)
+        for moved in files:
+            moved.with_suffix(".away").rename(moved)
 
     return _kind(folder, trouble)
 
@@ -94,11 +94,11 @@ def held(folder: Path) -> Kind:
             sqlite3.connect(folder / name, isolation_level=None)
             for name in ("s1.sqlite", "s2.sqlite")
         ]
-        for each in others:
-            each.execute("BEGIN IMMEDIATE")
+        for other in others:
+            other.execute("BEGIN IMMEDIATE")
         yield
-        for each in others:
-            each.close()
+        for lock in others:
+            lock.close()
 
     return _kind(folder, trouble)
 
@@ -247,8 +247,8 @@ def kind(
         return
     server = request.getfixturevalue("own_postgresql" if stopped else "postgresql_server")
     names = [f"away_{os.getpid()}_{stopped}_{number}".lower() for number in (1, 2)]
-    for each in names:
-        server.psql(f"CREATE DATABASE {each};")
+    for name in names:
+        server.psql(f"CREATE DATABASE {name};")
     urls = server.get_uri(names[0]), server.get_uri(names[1])
     yield postgresql_stopped(tmp_path, server, urls) if stopped else postgresql_full(tmp_path, urls)
 
@@ -261,8 +261,8 @@ def on_small_disk(server: Any, folder: Path) -> Iterator[Kind]:
         Path(disk).chmod(0o700)
         os.chown(disk, Path(server.pgdata).stat().st_uid, -1)  # PostgreSQL runs as another user
         server.psql(f"CREATE TABLESPACE small LOCATION '{disk}';")
-        for each in ("s1", "s2"):
-            server.psql(f"CREATE DATABASE {each} TABLESPACE small;")
+        for name in ("s1", "s2"):
+            server.psql(f"CREATE DATABASE {name} TABLESPACE small;")
         yield (
             postgresql_on_small_disk(folder, urls, Path(disk))
             if mounted
@@ -272,7 +272,7 @@ def on_small_disk(server: Any, folder: Path) -> Iterator[Kind]:
 
 
 @dataclass
-class Interrupted(AggregatorLink):
+class Interrupted(AggregatorConnection):
     """The coordinator's way to the aggregator, with the trouble that comes just before or just after one of the aggregator's answers."""
 
     meet: Callable[[], Awaitable[None]] | None = None
@@ -303,7 +303,9 @@ async def _answers(kind: Kind, pair: Pair, survey: TrialSurvey) -> list[Any]:
     devices = [
         begin_client(survey, at, answer, SystemEntropy()) for at, answer in enumerate(ANSWERS)
     ]
-    heard = [await visit_once(pair.to_s1, survey, each, SystemEntropy()) for each in devices[:3]]
+    heard = [
+        await visit_once(pair.to_s1, survey, device, SystemEntropy()) for device in devices[:3]
+    ]
     private = httpx.ASGITransport(private_app(pair.s1.server, Metrics.create()))
     async with httpx.AsyncClient(transport=private, base_url="http://private") as operator:
         assert (await operator.get("/readyz")).status_code == 200
@@ -313,15 +315,15 @@ async def _answers(kind: Kind, pair: Pair, survey: TrialSurvey) -> list[Any]:
             if kind.status == 503:
                 assert (await operator.get("/readyz")).status_code == 503
     return heard + [
-        await visit_once(pair.to_s1, survey, each, SystemEntropy()) for each in devices[3:]
+        await visit_once(pair.to_s1, survey, later, SystemEntropy()) for later in devices[3:]
     ]
 
 
 async def _closes(kind: Kind, pair: Pair, survey: TrialSurvey) -> None:
     async with kind.trouble(pair):
-        answer = await pair.to_s1.post(f"{survey.path}/close", json={"state": "submitting"})
+        answer = await pair.to_s1.post(f"{survey.path}/close", json={"phase": "submitting"})
         await _said(kind, answer)
-    require_success(await pair.to_s1.post(f"{survey.path}/close", json={"state": "submitting"}))
+    require_success(await pair.to_s1.post(f"{survey.path}/close", json={"phase": "submitting"}))
 
 
 def _moments() -> Iterator[tuple[int, bool]]:
@@ -338,9 +340,11 @@ async def _converse(kind: Kind, pair: Pair, clock: list[int]) -> None:
             stack.append(kind.trouble(pair))
             await stack[0].__aenter__()
 
-        link = Interrupted(pair.to_s2, lambda: clock[0], meet=meet, before=before, left=number)
+        connection = Interrupted(
+            pair.to_s2, lambda: clock[0], meet=meet, before=before, left=number
+        )
         with suppress(FaircountError):
-            await replace(pair.scheduler, link=link).run_once()
+            await replace(pair.scheduler, aggregator=connection).run_once()
         assert stack, "the trouble was not met"
         await stack[0].__aexit__(None, None, None)
         clock[0] += LATER
@@ -360,14 +364,15 @@ def test_a_survey_ends_with_everybody_although_its_databases_went_away(kind: Kin
             await _closes(kind, pair, survey)
             await _converse(kind, pair, clock)
             result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
-            assert (result["state"], result["included"]) == ("published", len(ANSWERS))
-            assert [each["count"] for each in result["counts"]] == [2, 3, 3]
+            assert (result["phase"], result["included"]) == ("published", len(ANSWERS))
+            assert [entry["count"] for entry in result["counts"]] == [2, 3, 3]
             told = [
-                await ask_for_outcome(pair.to_s1, survey, each, SystemEntropy()) for each in devices
+                await ask_for_outcome(pair.to_s1, survey, device, SystemEntropy())
+                for device in devices
             ]
-            assert all(each.counted for each in told)
+            assert all(device.counted for device in told)
             budget = require_success(await pair.to_s2.get("/v1/populations/trial")).json()
-            assert [each["status"] for each in budget["surveys"]] == ["spent"]
+            assert [entry["status"] for entry in budget["surveys"]] == ["spent"]
             assert budget["reservations"] == 1  # one claim, so one batch
 
     asyncio.run(work())

@@ -67,7 +67,7 @@ def play(
     async def work() -> None:
         async with in_process(folder, time) as pair:
             survey = await open_trial(
-                pair.to_s1, pair.to_s2, users=USERS, phases=(SECONDS,), grace=grace
+                pair.to_s1, pair.to_s2, users=USERS, phase_seconds=(SECONDS,), grace=grace
             )
             assert survey.params.minimum == MINIMUM
             await script(pair, survey, time)
@@ -81,7 +81,7 @@ def test_an_owner_who_closes_with_too_few_answers_is_told_and_loses_nothing(tmp_
     async def script(pair: Pair, survey: TrialSurvey, _: Time) -> None:
         await answer(pair, survey, 0, 1, 2)
         before = await status(pair, survey)
-        refused = await pair.to_s1.post(f"{survey.path}/close", json={"state": "submitting"})
+        refused = await pair.to_s1.post(f"{survey.path}/close", json={"phase": "submitting"})
         assert refused.status_code == 409
         assert refused.json()["code"] == "too_few_answers"
         assert refused.json()["values"] == {"answers": 3, "minimum": 4}
@@ -89,7 +89,7 @@ def test_an_owner_who_closes_with_too_few_answers_is_told_and_loses_nothing(tmp_
         assert await status(pair, survey) == before
         await answer(pair, survey, 3)
         require_success(await pair.to_s1.post(f"{survey.path}/close"))
-        assert (await finish(pair, survey))["state"] == "published"
+        assert (await finish(pair, survey))["phase"] == "published"
 
     play(tmp_path, script)
 
@@ -97,7 +97,7 @@ def test_an_owner_who_closes_with_too_few_answers_is_told_and_loses_nothing(tmp_
 def test_closing_is_refused_without_a_grace_period_too(tmp_path: Path) -> None:
     async def script(pair: Pair, survey: TrialSurvey, _: Time) -> None:
         assert (await pair.to_s1.post(f"{survey.path}/close")).status_code == 409
-        assert (await status(pair, survey))["state"] == "submitting"
+        assert (await status(pair, survey))["phase"] == "submitting"
 
     play(tmp_path, script, grace=0)
 
@@ -108,7 +108,7 @@ def test_a_deadline_with_too_few_answers_holds_the_survey_open(tmp_path: Path) -
         assert (await status(pair, survey))["held_since"] is None
         time.pass_seconds(SECONDS)
         held = await finish(pair, survey)
-        assert (held["state"], held["users"]) == ("submitting", 2)
+        assert (held["phase"], held["responses"]) == ("submitting", 2)
         assert held["held_since"] is not None
         assert held["waits_for"].startswith("2 more answers; it was held open")
         # Late answers count, and the owner closes when there are enough.
@@ -117,7 +117,7 @@ def test_a_deadline_with_too_few_answers_holds_the_survey_open(tmp_path: Path) -
         await answer(pair, survey, 3)
         assert "who can close it now" in (await status(pair, survey))["waits_for"]
         require_success(await pair.to_s1.post(f"{survey.path}/close"))
-        assert (await finish(pair, survey))["state"] == "published"
+        assert (await finish(pair, survey))["phase"] == "published"
         result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
         assert result["included"] == 4
 
@@ -130,9 +130,9 @@ def test_after_the_grace_period_it_ends(tmp_path: Path) -> None:
         time.pass_seconds(SECONDS)
         await finish(pair, survey)
         time.pass_seconds(GRACE - 1)
-        assert (await finish(pair, survey))["state"] == "submitting"
+        assert (await finish(pair, survey))["phase"] == "submitting"
         time.pass_seconds(1)
-        assert (await finish(pair, survey))["state"] == "aborted"
+        assert (await finish(pair, survey))["phase"] == "aborted"
 
     play(tmp_path, script)
 
@@ -144,7 +144,7 @@ def test_after_the_grace_period_enough_answers_are_counted(tmp_path: Path) -> No
         await finish(pair, survey)
         await answer(pair, survey, 3, 4)
         time.pass_seconds(GRACE)
-        assert (await finish(pair, survey))["state"] == "published"
+        assert (await finish(pair, survey))["phase"] == "published"
 
     play(tmp_path, script)
 
@@ -153,7 +153,7 @@ def test_without_a_grace_period_it_ends_at_the_deadline(tmp_path: Path) -> None:
     async def script(pair: Pair, survey: TrialSurvey, time: Time) -> None:
         await answer(pair, survey, 0)
         time.pass_seconds(SECONDS)
-        assert (await finish(pair, survey))["state"] == "aborted"
+        assert (await finish(pair, survey))["phase"] == "aborted"
 
     play(tmp_path, script, grace=0)
 
@@ -183,7 +183,7 @@ def test_the_owner_ends_a_held_survey(tmp_path: Path) -> None:
         time.pass_seconds(SECONDS)
         await finish(pair, survey)
         require_success(await pair.to_s1.post(f"{survey.path}/abort", json={"reason": ""}))
-        assert (await finish(pair, survey))["state"] == "aborted"
+        assert (await finish(pair, survey))["phase"] == "aborted"
 
     play(tmp_path, script)
 
@@ -194,7 +194,7 @@ def test_a_server_that_was_down_takes_no_grace_away(tmp_path: Path) -> None:
         time.pass_seconds(SECONDS + 2 * GRACE)
         assert (await finish(pair, survey))["held_since"] is not None
         time.pass_seconds(GRACE - 1)
-        assert (await finish(pair, survey))["state"] == "submitting"
+        assert (await finish(pair, survey))["phase"] == "submitting"
 
     play(tmp_path, script)
 
@@ -226,7 +226,7 @@ def test_withdrawn_answers_do_not_count_as_answered(tmp_path: Path) -> None:
         silent = begin_client(survey, 5, 0, ENTROPY)
         await visit_once(pair.to_s1, survey, role.withdraw(silent), ENTROPY)
         found = await status(pair, survey)
-        assert (found["users"], found["withdrawn"]) == (3, 2)
+        assert (found["responses"], found["withdrawn"]) == (3, 2)
         refused = await pair.to_s1.post(f"{survey.path}/close")
         assert refused.json()["values"] == {"answers": 3, "minimum": 4}
 
@@ -240,8 +240,8 @@ def test_later_visits_are_held_too(tmp_path: Path) -> None:
 
     async def work() -> None:
         async with in_process(tmp_path, time) as pair:
-            phases = (SECONDS,) * len(EXPLICIT.phases)
-            terms = {"phases": phases, "grace": GRACE}
+            phase_seconds = (SECONDS,) * len(EXPLICIT.phases)
+            terms = {"phase_seconds": phase_seconds, "grace": GRACE}
             survey = await set_up(pair.to_s1, pair.to_s2, mechanism, EXPLICIT, ENTROPY, **terms)
             require_success(await pair.to_s1.post(f"{survey.path}/open"))
             clients = []
@@ -249,10 +249,10 @@ def test_later_visits_are_held_too(tmp_path: Path) -> None:
                 client = begin_client(survey, place, place % 3, ENTROPY)
                 clients.append(await visit_once(pair.to_s1, survey, client, ENTROPY))
             time.pass_seconds(SECONDS)
-            assert (await finish(pair, survey))["state"] == "sharing"
+            assert (await finish(pair, survey))["phase"] == "sharing"
             time.pass_seconds(SECONDS)
             held = await finish(pair, survey)
-            assert (held["state"], held["users"]) == ("sharing", USERS)
+            assert (held["phase"], held["responses"]) == ("sharing", USERS)
             assert held["waits_for"].startswith("participants who have to return; it was held")
             for client in clients:
                 # They ask for the roster, and send what the phase needs.
@@ -260,6 +260,6 @@ def test_later_visits_are_held_too(tmp_path: Path) -> None:
                     client = await visit_once(pair.to_s1, survey, client, ENTROPY)
             time.pass_seconds(GRACE)
             going_on = await finish(pair, survey)
-            assert (going_on["state"], going_on["held_since"]) == ("submitting", None)
+            assert (going_on["phase"], going_on["held_since"]) == ("submitting", None)
 
     asyncio.run(work())

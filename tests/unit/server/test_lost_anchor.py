@@ -73,7 +73,7 @@ def answer_all(survey: Survey, folder: Path) -> None:
 
 def close(survey: Survey) -> None:
     now = survey.servers.status(survey.params)
-    survey.servers.request(survey.params, "close", state=now["state"], attempt=now["attempt"])
+    survey.servers.request(survey.params, "close", phase=now["phase"], attempt=now["attempt"])
 
 
 def publish_after_backup(

@@ -30,7 +30,7 @@ from faircount.protocol.wire.codec import (
     VariableBytes,
     codec_for,
 )
-from faircount.protocol.wire.signing import Link, SigningKey, sign
+from faircount.protocol.wire.signing import ChainLink, SigningKey, sign
 from faircount.server.common.signed_requests import signed_headers
 from faircount.server.common.tokens import Scope, add_token
 
@@ -176,7 +176,7 @@ def test_no_signed_message_makes_the_aggregator_fail(stage: Stage) -> None:
     @FEW
     @given(message=st.one_of([messages(kind, stage.survey) for kind in kinds]))
     def send(message: Message) -> None:
-        body = encode(sign(stage.key, Party.COORDINATOR, message, Link()))
+        body = encode(sign(stage.key, Party.COORDINATOR, message, ChainLink()))
         headers = signed_headers(stage.key, id_, "POST", path, body, stage.pair.s2.server.clock())
         seen[stage.call("aggregator", "POST", path, content=body, headers=headers).status_code] += 1
 

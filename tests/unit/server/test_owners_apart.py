@@ -15,6 +15,7 @@ from trial_survey import (
     begin_client,
     fetch_survey_keys,
     open_trial,
+    register_parameters,
     require_success,
     visit_once,
 )
@@ -86,7 +87,7 @@ async def close_survey(pair: Pair, survey: TrialSurvey) -> dict[str, Any]:
 async def count_survey(pair: Pair, **terms: Any) -> TrialSurvey:
     """A survey that everybody has answered and that has its result."""
     survey = await answer_survey(pair, **terms)
-    assert (await close_survey(pair, survey))["state"] == "published"
+    assert (await close_survey(pair, survey))["phase"] == "published"
     return survey
 
 
@@ -177,8 +178,7 @@ def test_a_list_of_people_is_fixed_when_its_survey_has_begun(tmp_path: Path) -> 
         require_success(await pair.to_s2.put("/v1/populations/trial", json=BUDGET))
         params = parameters(await fetch_survey_keys(pair.to_s1, pair.to_s2))
         path = path_of(params)
-        for server in (pair.to_s1, pair.to_s2):
-            require_success(await server.put(path, content=params.published))
+        await register_parameters(pair.to_s1, pair.to_s2, params)
         few = bytes(range(64))
         require_success(await pair.to_s1.put(f"{path}/invited/0", content=few))
         other_bytes = await pair.to_s1.put(f"{path}/invited/0", content=few[::-1])
@@ -193,7 +193,7 @@ def test_a_list_of_people_is_fixed_when_its_survey_has_begun(tmp_path: Path) -> 
         assert problem_of(one_more) == (409, "list_fixed")
         # The same part again changes nothing, and is fine.
         again = require_success(await pair.to_s1.put(f"{path}/invited/0", content=few))
-        assert again.json() == {"people": params.minimum}
+        assert again.json() == {"invited": params.minimum}
 
     run(tmp_path, work)
 
@@ -202,7 +202,7 @@ def test_the_aggregators_list_is_fixed_by_its_first_statement(tmp_path: Path) ->
     async def work(pair: Pair) -> None:
         survey = await open_trial(pair.to_s1, pair.to_s2, USERS)
         before = await pair.to_s2.put(f"{survey.path}/invited/7", content=bytes(48))
-        assert before.json() == {"people": USERS + 1}
+        assert before.json() == {"invited": USERS + 1}
         counted = await count_survey(pair)
         after = await pair.to_s2.put(f"{counted.path}/invited/7", content=bytes(48))
         assert problem_of(after) == (409, "list_fixed")
@@ -220,7 +220,7 @@ def test_a_coordinator_that_forgot_its_aggregate_share_sends_no_other(tmp_path: 
         sent = bytes([7]) * 32
         assert pair.s1.server.anchor.advance(b"s1/" + survey.params.survey, UNSET, sent)
         ended = await close_survey(pair, survey)
-        assert ended["state"] == "aborted"
+        assert ended["phase"] == "aborted"
         assert ended["ending"]["code"] == "coordinator_restored"
 
     run(tmp_path, work)

@@ -9,7 +9,8 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from faircount.server.coordinator.participant_page import page_files, page_hash, page_routes
+from faircount.server.common.page_files import page_files, page_hash
+from faircount.server.common.participant_page import page_routes
 
 FOLDER = Path(__file__).parents[3] / "src" / "faircount" / "web"
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from database_copies import Copies
 from in_process import in_process, server_in
-from trial_survey import require_success, send_message, set_up
+from trial_survey import TrialSurvey, begin_client, require_success, send_message, set_up
 
 from faircount.cli import main
 from faircount.client.calls import RemoteServer
@@ -23,10 +23,10 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError, RefusedError, RemoteError
 from faircount.mechanisms.laplace import Laplace
 from faircount.owner.survey import Survey
-from faircount.protocol import SERVERS, decode, encode
+from faircount.protocol import SERVERS, Message, decode, encode
 from faircount.protocol.survey.endings import EndCode
 from faircount.protocol.wire.codec import parse
-from faircount.protocol.wire.messages import Reason, Rejection, Reservation, Signed, Withdrawal
+from faircount.protocol.wire.messages import Reason, Rejection, Reservation, Signed
 from faircount.server.common.tokens import Scope, add_token
 from faircount.server.restore import (
     RestoreOutcome,
@@ -45,7 +45,7 @@ def url(folder: Path, name: str) -> str:
 
 
 def begun(survey: Survey, folder: Path, answers: int) -> list[Participation]:
-    links = [each.code.link(survey.owner.public_address) for each in survey.invitees()]
+    links = [invitee.code.link(survey.owner.public_address) for invitee in survey.invitees()]
     parts = [connect(link, state=folder / f"{number}.device") for number, link in enumerate(links)]
     for number, part in enumerate(parts[:answers]):
         part.answer(part.items[number])
@@ -54,7 +54,7 @@ def begun(survey: Survey, folder: Path, answers: int) -> list[Participation]:
 
 def end_phase(survey: Survey) -> None:
     now = survey.servers.status(survey.params)
-    survey.servers.request(survey.params, "close", state=now["state"], attempt=now["attempt"])
+    survey.servers.request(survey.params, "close", phase=now["phase"], attempt=now["attempt"])
 
 
 def test_s1_restored_from_before_some_answers(
@@ -70,7 +70,7 @@ def test_s1_restored_from_before_some_answers(
             part.answer(part.items[number])
     assert copies.restore("s1", copy) == RestoreOutcome(resumed=(survey.params.survey,))
     with serving(tmp_path, copies.urls):
-        assert survey.servers.status(survey.params)["users"] == 2
+        assert survey.servers.status(survey.params)["responses"] == 2
         for part in parts:
             assert part.visit().stage is Stage.SENT
         end_phase(survey)
@@ -175,7 +175,7 @@ def test_receipts_shown_over_http_open_the_population_again(
             "/v1/populations/people/reservations",
         )
         operator = RemoteServer("http://s2", name="S2", token=OPERATOR)
-        forged = [b64encode(_changed(b64decode(each))).decode() for each in kept]
+        forged = [b64encode(_changed(b64decode(receipt))).decode() for receipt in kept]
         for shown, told in (
             ([], "show the newest reservation"),
             (["AAAA"], "refuses"),
@@ -213,6 +213,11 @@ def test_a_database_is_not_put_back_under_a_server_that_runs(
         assert sqlite_file(url(tmp_path, "s1")).read_bytes() == before
 
 
+def make_withdrawal(survey: TrialSurvey, place: int) -> Message:
+    client = begin_client(survey, place, 0, SystemEntropy())
+    return SERVERS.client.withdraw(client).waiting[0]
+
+
 def test_a_worker_that_was_forgotten_notices_that_its_database_was_put_back(tmp_path: Path) -> None:
     """What it has in memory is of another past, although as many changes were written in it."""
     address, copy = f"sqlite:///{tmp_path}/s1.sqlite", tmp_path / "copy.sqlite"
@@ -224,18 +229,14 @@ def test_a_worker_that_was_forgotten_notices_that_its_database_was_put_back(tmp_
             require_success(await pair.to_s1.post(f"{survey.path}/open"))
             back_up(address, copy)
             require_success(await pair.to_s1.post(f"{survey.path}/abort"))
-            before = await send_message(
-                pair.to_s1, survey, Withdrawal(survey.params.survey, survey.invitations[0].access)
-            )
+            before = await send_message(pair.to_s1, survey, make_withdrawal(survey, 0))
             assert isinstance(before, Rejection)
             assert before.why is Reason.LATE
             restore_database(address, copy, "coordinator")
             other = await server_in(tmp_path / "s1", address, "s1")
             await restore_coordinator(other)
             await other.database.close()
-            answer = await send_message(
-                pair.to_s1, survey, Withdrawal(survey.params.survey, survey.invitations[1].access)
-            )
+            answer = await send_message(pair.to_s1, survey, make_withdrawal(survey, 1))
             assert isinstance(answer, Rejection)
             assert answer.why is Reason.EARLY  # it asks the aggregator first what stands
 

@@ -28,7 +28,7 @@ from faircount.core.errors import FaircountError, RemoteError
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, ClientState
 from faircount.protocol.topologies.two_servers import messages
-from faircount.server.coordinator.aggregator_link import AggregatorLink
+from faircount.server.coordinator.aggregator_connection import AggregatorConnection
 from faircount.server.restore import RestoreOutcome
 
 ANSWERS = [0, 1, 1, 2, 2, 2, 0, 1]
@@ -38,7 +38,7 @@ LATER = 400_000
 
 
 @dataclass
-class Lost(AggregatorLink):
+class Lost(AggregatorConnection):
     """The coordinator's way to the aggregator, on which one answer of the aggregator is lost, and everything after it."""
 
     heard: int = 0
@@ -85,7 +85,7 @@ class Drill:
         self.clock += LATER
         with suppress(FaircountError):
             await replace(
-                pair.scheduler, link=Lost(pair.to_s2, lambda: self.clock, heard=heard)
+                pair.scheduler, aggregator=Lost(pair.to_s2, lambda: self.clock, heard=heard)
             ).run_once()
 
     async def ended(
@@ -98,16 +98,16 @@ class Drill:
                 break
         result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
         told = [
-            await ask_for_outcome(pair.to_s1, survey, each, SystemEntropy()) for each in devices
+            await ask_for_outcome(pair.to_s1, survey, device, SystemEntropy()) for device in devices
         ]
         counts = (
-            [each["count"] for each in result["counts"]] if result["state"] == "published" else []
+            [entry["count"] for entry in result["counts"]] if result["phase"] == "published" else []
         )
         budget = require_success(await pair.to_s2.get("/v1/populations/trial")).json()
-        assert [each["status"] for each in budget["surveys"]] == ["spent"]
+        assert [entry["status"] for entry in budget["surveys"]] == ["spent"]
         assert budget["reservations"] <= 1  # one claim, so one batch
         assert budget["spent"]["epsilon"] == pytest.approx(survey.params.epsilon)
-        return result["state"], counts, sum(each.counted for each in told)
+        return result["phase"], counts, sum(device.counted for device in told)
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def drill(tmp_path: Path, copies: Copies) -> Drill:
 async def all_visit(
     pair: Pair, survey: TrialSurvey, devices: list[ClientState]
 ) -> list[ClientState]:
-    return [await visit_once(pair.to_s1, survey, each, SystemEntropy()) for each in devices]
+    return [await visit_once(pair.to_s1, survey, device, SystemEntropy()) for device in devices]
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,8 @@ async def servers_secrets(pair: Pair, survey: TrialSurvey) -> list[tuple[str, by
         ("coordinator's signing key", s1.key.secret),
         ("aggregator's signing key", s2.key.secret),
         ("box key", s2.encryption_keys.secret),
+        ("coordinator's operator key", pair.s1.server.operator.key.secret),
+        ("aggregator's operator key", pair.s2.server.operator.key.secret),
     ]
 
 
@@ -135,7 +137,7 @@ def test_no_secret_is_in_a_database_a_backup_or_a_log(
             require_success(await pair.to_s1.post(f"{survey.path}/close"))
             await pair.scheduler.run_once()
             assert (
-                require_success(await pair.to_s1.get(f"{survey.path}/result")).json()["state"]
+                require_success(await pair.to_s1.get(f"{survey.path}/result")).json()["phase"]
                 == "published"
             )
             after = read_everything()

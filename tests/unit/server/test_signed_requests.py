@@ -27,10 +27,10 @@ from faircount.server.common.signed_requests import (
     content_digest,
     signed_headers,
 )
-from faircount.server.coordinator.aggregator_link import (
+from faircount.server.coordinator.aggregator_connection import (
     MAX_ANSWERS,
-    AggregatorLink,
-    LinkError,
+    AggregatorConnection,
+    AggregatorError,
     split_messages,
 )
 from faircount.storage import states
@@ -57,7 +57,7 @@ def test_a_request_is_answered_once(tmp_path: Path) -> None:
             answer = await pair.to_s2.post(path, content=body, headers=headers)
             (state,) = split_messages(answer.content)
             assert isinstance(
-                verify_message(survey.params.keys.s2, Party.AGGREGATOR, state), SyncState
+                verify_message(survey.params.keys.aggregator, Party.AGGREGATOR, state), SyncState
             )
             again = await pair.to_s2.post(path, content=body, headers=headers)
             assert (again.status_code, again.json()["type"]) == (
@@ -152,7 +152,7 @@ def test_a_message_of_some_megabytes_is_one_request(tmp_path: Path) -> None:
                 key, Party.COORDINATOR, RosterProposal(survey.params.survey, bytes(32), roster)
             )
             assert len(encode(message)) > 3 << 20
-            answers = await AggregatorLink(pair.to_s2, pair.s2.server.clock).send(
+            answers = await AggregatorConnection(pair.to_s2, pair.s2.server.clock).send(
                 key, survey.params.survey, message, survey.params.n_max
             )
             assert answers is not None
@@ -166,20 +166,20 @@ def test_two_clocks_that_disagree_cost_one_request(tmp_path: Path) -> None:
         async with in_process(tmp_path) as pair:
             survey, key = await open_survey(pair)
             clock = pair.s2.server.clock
-            link = AggregatorLink(pair.to_s2, lambda: clock() - 3_600_000)
+            connection = AggregatorConnection(pair.to_s2, lambda: clock() - 3_600_000)
             message = sign(key, Party.COORDINATOR, SyncRequest(survey.params.survey))
             for _ in range(2):
-                answers = await link.send(key, survey.params.survey, message, 12)
+                answers = await connection.send(key, survey.params.survey, message, 12)
                 assert answers is not None
                 assert len(answers) == 1
-            assert abs(link.skew - 3_600_000) < 60_000
+            assert abs(connection.skew - 3_600_000) < 60_000
 
     asyncio.run(work())
 
 
 @pytest.mark.parametrize("body", [b"\0", b"\0\0\0\5abc", b"\xff\xff\xff\xff"])
 def test_a_truncated_answer_is_refused(body: bytes) -> None:
-    with pytest.raises(LinkError):
+    with pytest.raises(AggregatorError):
         split_messages(body)
 
 
@@ -252,5 +252,5 @@ def test_too_many_messages_at_once_are_refused() -> None:
     """For each of them the coordinator may send a part of a manifest in return."""
     message = Rejection(int(Reason.EARLY))
     assert len(split_messages(frame_messages((message,) * MAX_ANSWERS))) == MAX_ANSWERS
-    with pytest.raises(LinkError, match="more than 16 messages"):
+    with pytest.raises(AggregatorError, match="more than 16 messages"):
         split_messages(frame_messages((message,) * (MAX_ANSWERS + 1)))

@@ -148,17 +148,17 @@ def is_served(caller: socket.socket) -> bool:
 
 def test_many_addresses_leave_descriptors_for_the_database() -> None:
     open_ = Connections(3, 2)
-    names = [open_.admit(f"192.0.2.{number}") for number in range(5)]
+    names = [open_.register(f"192.0.2.{number}") for number in range(5)]
     assert names == ["192.0.2.0", "192.0.2.1", "192.0.2.2", None, None]
-    open_.release("192.0.2.0")
-    assert open_.admit("192.0.2.9")
+    open_.unregister("192.0.2.0")
+    assert open_.register("192.0.2.9")
 
 
 def test_a_site_of_ipv6_counts_as_one_address() -> None:
     open_ = Connections(10, 2)
-    admitted = [open_.admit(f"2001:db8::{number}") for number in range(3)]
-    assert admitted == ["2001:db8::/64", "2001:db8::/64", None]
-    assert open_.admit("2001:db8:0:1::1") is not None
+    names = [open_.register(f"2001:db8::{number}") for number in range(3)]
+    assert names == ["2001:db8::/64", "2001:db8::/64", None]
+    assert open_.register("2001:db8:0:1::1") is not None
 
 
 def test_the_limits_follow_from_the_open_files() -> None:

@@ -43,7 +43,7 @@ def test_a_survey_whose_every_step_at_s2_is_made_in_another_process(
             survey = await claimed(pair)
             await pair.scheduler.run_once()
             result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
-            assert [each["count"] for each in result["counts"]] == [4, 4, 4]
+            assert [entry["count"] for entry in result["counts"]] == [4, 4, 4]
             assert not pair.s2.long_steps
             pair.s2.steps.step_maker.close()
 
@@ -88,7 +88,7 @@ def test_a_survey_whose_every_step_at_s2_is_made_on_a_cluster(
                 await tx.execute("UPDATE outbox SET next_at = 0")  # the pause is over
             assert await pair.scheduler.run_once()
             result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
-            assert [each["count"] for each in result["counts"]] == [4, 4, 4]
+            assert [entry["count"] for entry in result["counts"]] == [4, 4, 4]
             there.close()
             await asyncio.sleep(0.1)
 
@@ -132,7 +132,7 @@ def test_while_s2_is_at_work_s1_is_told_to_ask_again_and_the_work_is_done_once(
             slow.may_go_on.set()
             monkeypatch.setattr(aggregator, "ANSWER_SECONDS", 60.0)
             await pair.scheduler.run_once()
-            assert (await pair.to_s1.get(f"{survey.path}/status")).json()["state"] == "published"
+            assert (await pair.to_s1.get(f"{survey.path}/status")).json()["phase"] == "published"
             assert (
                 slow.made
                 in (

@@ -20,7 +20,11 @@ from faircount.protocol.wire.signing import SigningKey
 from faircount.server.common.clock import format_time
 from faircount.server.common.problems import LOST, problem_type
 from faircount.server.common.signed_requests import LATEST_TIME, TIME, read_time
-from faircount.server.coordinator.aggregator_link import AggregatorLink, LinkError, LostError
+from faircount.server.coordinator.aggregator_connection import (
+    AggregatorConnection,
+    AggregatorError,
+    LostError,
+)
 from faircount.server.coordinator.outbox import Scheduler, public_sentence
 
 KEY = SigningKey.generate(SeededStream(1))
@@ -28,20 +32,22 @@ DEEP = b"[" * 200_000
 STRANGE_TIMES = ["9" * 30, "9" * 5000, "-1", "1e3", "", "now", "1_000", "²", str(LATEST_TIME + 1)]
 
 
-def ask(*answers: httpx.Response, is_authentic: bool = False) -> AggregatorLink:
-    """A link that has got these answers, the last one again and again."""
+def ask(*answers: httpx.Response, is_authentic: bool = False) -> AggregatorConnection:
+    """A connection that has got these answers, the last one again and again."""
     waiting = list(answers)
 
     def answer(_: httpx.Request) -> httpx.Response:
         return waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
-    async def work() -> AggregatorLink:
+    async def work() -> AggregatorConnection:
         async with httpx.AsyncClient(
             transport=httpx.MockTransport(answer), base_url="http://s2"
         ) as client:
-            link = AggregatorLink(client, lambda: 1_800_000_000_000, is_authentic=is_authentic)
-            await link.send(KEY, bytes(16), Rejection(1), 8)
-            return link
+            connection = AggregatorConnection(
+                client, lambda: 1_800_000_000_000, is_authentic=is_authentic
+            )
+            await connection.send(KEY, bytes(16), Rejection(1), 8)
+            return connection
 
     return asyncio.run(work())
 
@@ -50,7 +56,7 @@ def ask(*answers: httpx.Response, is_authentic: bool = False) -> AggregatorLink:
 def test_a_strange_time_of_the_aggregator_is_an_answer_that_cannot_be_used(time: str) -> None:
     """An `OverflowError` in its place would come again with every try, for ever."""
     wrong_time = httpx.Response(401, headers=[(TIME.encode(), time.encode("latin-1"))])
-    with pytest.raises(LinkError, match="clock"):
+    with pytest.raises(AggregatorError, match="clock"):
         ask(wrong_time)
 
 
@@ -65,7 +71,7 @@ def test_the_last_time_of_all_is_a_time() -> None:
     [DEEP, b'{"detail":' + DEEP, b"[]", b"\xff", b'{"type": [1], "detail": {"a": 1}}', b"null"],
 )
 def test_a_strange_problem_of_the_aggregator_is_an_answer_that_cannot_be_used(body: bytes) -> None:
-    with pytest.raises(LinkError, match="answered 500"):
+    with pytest.raises(AggregatorError, match="answered 500"):
         ask(httpx.Response(500, content=body))
 
 
@@ -73,7 +79,7 @@ def test_a_strange_problem_of_the_aggregator_is_an_answer_that_cannot_be_used(bo
 def test_an_unsigned_ending_is_believed_from_the_aggregator_only(is_authentic: bool) -> None:
     """Without TLS anybody in between can answer so, and a single answer would end a survey."""
     lost = httpx.Response(410, json={"type": problem_type(LOST), "detail": "restored"})
-    with pytest.raises(LinkError, match="answered 410") as raised:
+    with pytest.raises(AggregatorError, match="answered 410") as raised:
         ask(lost, is_authentic=is_authentic)
     assert isinstance(raised.value, LostError) == is_authentic
 
@@ -96,24 +102,24 @@ def test_a_survey_goes_on_after_an_ending_that_nobody_signed(tmp_path: Path) -> 
                 device = begin_client(survey, place, place % 3, entropy)
                 await visit_once(pair.to_s1, survey, device, entropy)
             require_success(await pair.to_s1.post(f"{survey.path}/close"))
-            forger = Scheduler(pair.s1, AggregatorLink(in_between, lambda: time))
+            forger = Scheduler(pair.s1, AggregatorConnection(in_between, lambda: time))
             await forger.run_once()
             status = (await pair.to_s1.get(f"{survey.path}/status")).json()
-            assert (status["state"], status["problem"]) == (
+            assert (status["phase"], status["problem"]) == (
                 "counting",
                 "the aggregator answered 410",
             )
             time += 600_000
             await pair.scheduler.run_once()
             ended = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
-            assert (ended["state"], ended["included"]) == ("published", 6)
+            assert (ended["phase"], ended["included"]) == ("published", 6)
 
     asyncio.run(work())
 
 
 def test_words_of_the_aggregator_go_to_the_log_and_not_to_the_status() -> None:
     detail = json.dumps({"detail": "/var/lib/secret \ud800 \x1b[2J"}).encode()
-    with pytest.raises(LinkError) as caught:
+    with pytest.raises(AggregatorError) as caught:
         ask(httpx.Response(503, content=detail))
     assert public_sentence(caught.value) == "the aggregator answered 503"
     assert caught.value.detail == r"/var/lib/secret \ud800 \x1b[2J"
@@ -130,7 +136,7 @@ def test_the_status_shows_no_path_of_the_disk(
             async def fail(*_: Any) -> Any:
                 raise StorageError(f"{tmp_path}/anchor/lock cannot be written")
 
-            monkeypatch.setattr(AggregatorLink, "send", fail)
+            monkeypatch.setattr(AggregatorConnection, "send", fail)
             assert await pair.scheduler.run_once()
             shown = await pair.to_s1.get(f"{survey.path}/status")
             assert shown.json()["problem"] == "the coordinator cannot write now, see its log"
@@ -147,7 +153,7 @@ def test_a_time_beyond_the_calendar_is_its_last_moment(milliseconds: int) -> Non
 def test_a_phase_may_last_longer_than_the_calendar(tmp_path: Path) -> None:
     async def work() -> None:
         async with in_process(tmp_path) as pair:
-            survey = await open_trial(pair.to_s1, pair.to_s2, phases=(2**52,))
+            survey = await open_trial(pair.to_s1, pair.to_s2, phase_seconds=(2**52,))
             status = require_success(await pair.to_s1.get(f"{survey.path}/status")).json()
             assert status["closes_at"] == "9999-12-31T23:59:59.999Z"
 
@@ -197,11 +203,11 @@ def test_strange_headers_are_no_internal_error(tmp_path: Path, header: tuple[byt
 
 
 STATUS: dict[str, Any] = {
-    "state": "submitting",
+    "phase": "submitting",
     "attempt": 0,
-    "users": 3,
+    "responses": 3,
     "withdrawn": 1,
-    "people": 8,
+    "invited": 8,
     "minimum": 5,
     "opened_at": "2027-01-15T08:00:00.000Z",
     "since": "2027-01-15T08:00:00.000Z",
@@ -234,12 +240,12 @@ PARAMS: Any = NoParameters()
 @pytest.mark.parametrize(
     "change",
     [
-        {"users": "three"},
-        {"users": -1},
-        {"users": 10**30},
-        {"users": True},
-        {"state": "unheard of"},
-        {"state": None},
+        {"responses": "three"},
+        {"responses": -1},
+        {"responses": 10**30},
+        {"responses": True},
+        {"phase": "unheard of"},
+        {"phase": None},
         {"closes_at": "20270115"},
         {"closes_at": "99999-01-15T08:00:00Z"},
         {"closes_at": 5},

@@ -25,8 +25,9 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, ClientState, Invitation, encode
 from faircount.protocol.topologies.two_servers import messages
+from faircount.protocol.topologies.two_servers.messages import Report
 from faircount.protocol.wire.messages import Acknowledgement, Reason, Rejection
-from faircount.server.coordinator.aggregator_link import AggregatorLink, LinkError
+from faircount.server.coordinator.aggregator_connection import AggregatorConnection, AggregatorError
 from faircount.server.coordinator.outbox import Scheduler
 from faircount.storage import pages
 from faircount.storage.database import Database, Transaction
@@ -54,7 +55,12 @@ class World:
             items=["a", "b", "c"], epsilon=20.0, users=users, dropouts=4
         )  # noise with chance 1e-8
         return await set_up(
-            pair.to_s1, pair.to_s2, mechanism, SERVERS, self.entropy, **{"phases": (60,), **terms}
+            pair.to_s1,
+            pair.to_s2,
+            mechanism,
+            SERVERS,
+            self.entropy,
+            **{"phase_seconds": (60,), **terms},
         )
 
     def devices(self, survey: TrialSurvey) -> list[ClientState]:
@@ -63,7 +69,7 @@ class World:
     async def answered(
         self, pair: Pair, survey: TrialSurvey, devices: list[ClientState]
     ) -> list[ClientState]:
-        visits = (visit_once(pair.to_s1, survey, each, self.entropy) for each in devices)
+        visits = (visit_once(pair.to_s1, survey, device, self.entropy) for device in devices)
         return list(await asyncio.gather(*visits))
 
 
@@ -71,6 +77,14 @@ class World:
 def world(tmp_path: Path, fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(messages, "REPORTS_PER_PART", 5)  # claims of three parts
     return World(tmp_path, (fresh_database(), fresh_database()), SeededStream(1))
+
+
+def from_device_of(device: ClientState, other: ClientState) -> Report:
+    """The report of another client, as if this client's device had made it."""
+    first, report = device.waiting[0], other.waiting[0]
+    assert isinstance(first, Report)
+    assert isinstance(report, Report)
+    return replace(report, device_key=first.device_key)
 
 
 async def status(pair: Pair, survey: TrialSurvey) -> dict[str, Any]:
@@ -88,23 +102,27 @@ def test_a_survey_with_both_servers_restarted_after_every_step(world: World) -> 
             survey = await world.survey(pair)
         async with world.start() as pair:
             opened = require_success(
-                await pair.to_s1.post(f"{survey.path}/open", json={"people": 12})
+                await pair.to_s1.post(f"{survey.path}/open", json={"invited": 12})
             ).json()
-            assert (opened["state"], opened["closes_at"]) == (
+            assert (opened["phase"], opened["closes_at"]) == (
                 "submitting",
                 "2027-01-15T08:01:00.000Z",
             )
         devices = world.devices(survey)[:-1]
         async with world.start() as pair:
             devices = await world.answered(pair, survey, devices)
-            assert all(each.acknowledgements for each in devices)
+            assert all(client.acknowledgements for client in devices)
         async with world.start() as pair:
             now = await status(pair, survey)
-            assert (now["users"], now["people"], now["waits_for"][:12]) == (11, 12, "participants")
+            assert (now["responses"], now["invited"], now["waits_for"][:12]) == (
+                11,
+                12,
+                "participants",
+            )
             closed = require_success(
-                await pair.to_s1.post(f"{survey.path}/close", json={"state": "submitting"})
+                await pair.to_s1.post(f"{survey.path}/close", json={"phase": "submitting"})
             ).json()
-            assert (closed["state"], closed["waits_for"]) == (
+            assert (closed["phase"], closed["waits_for"]) == (
                 "counting",
                 "an answer from the aggregator",
             )
@@ -112,18 +130,19 @@ def test_a_survey_with_both_servers_restarted_after_every_step(world: World) -> 
             assert await pair.scheduler.run_once()
         async with world.start() as pair:
             result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
-            assert (result["state"], result["included"]) == ("published", 11)
-            assert [each["count"] for each in result["counts"]] == [
+            assert (result["phase"], result["included"]) == ("published", 11)
+            assert [entry["count"] for entry in result["counts"]] == [
                 2,
                 4,
                 5,
             ]  # the last device did not answer
             told_all = [
-                await ask_for_outcome(pair.to_s1, survey, each, world.entropy) for each in devices
+                await ask_for_outcome(pair.to_s1, survey, device, world.entropy)
+                for device in devices
             ]
-            assert all(each.counted for each in told_all)
+            assert all(client.counted for client in told_all)
             budget = require_success(await pair.to_s2.get("/v1/populations/trial")).json()
-            assert [each["status"] for each in budget["surveys"]] == ["spent"]
+            assert [entry["status"] for entry in budget["surveys"]] == ["spent"]
             assert (
                 len(
                     require_success(
@@ -151,10 +170,10 @@ def test_a_deadline_is_kept_once_by_many_workers_and_not_before_its_time(world: 
             world.time += 30_000
             await asyncio.gather(pair.scheduler.run_once(), other.scheduler.run_once())
             world.time += 1_000_000
-            while (await status(pair, survey))["state"] != "published":
+            while (await status(pair, survey))["phase"] != "published":
                 await other.scheduler.run_once()
             result = require_success(await other.to_s1.get(f"{survey.path}/result")).json()
-            assert [each["count"] for each in result["counts"]] == [2, 4, 6]
+            assert [entry["count"] for entry in result["counts"]] == [2, 4, 6]
             assert (
                 require_success(await pair.to_s2.get("/v1/populations/trial")).json()[
                     "reservations"
@@ -175,19 +194,20 @@ def test_same_bytes_again_are_fine_and_other_bytes_are_refused_on_every_worker(
                 begin_client(survey, 0, 1, world.entropy),
                 begin_client(survey, 0, 2, world.entropy),
             )
+            other_bytes = from_device_of(device, again)
             early = await send_message(pair.to_s1, survey, device.waiting[0])
             assert isinstance(early, Rejection)
             assert early.why is Reason.EARLY
             require_success(await pair.to_s1.post(f"{survey.path}/open"))
-            for each in (pair, other, pair):
+            for servers in (pair, other, pair):
                 assert isinstance(
-                    await send_message(each.to_s1, survey, device.waiting[0]), Acknowledgement
+                    await send_message(servers.to_s1, survey, device.waiting[0]), Acknowledgement
                 )
-                refused = await send_message(each.to_s1, survey, again.waiting[0])
+                refused = await send_message(servers.to_s1, survey, other_bytes)
                 assert isinstance(refused, Rejection)
                 assert refused.why is Reason.CONFLICT
             now = await status(pair, survey)
-            assert (now["users"], now["rejections"]) == (
+            assert (now["responses"], now["rejections"]) == (
                 1,
                 {"conflict": 2, "early": 1},
             )  # one was counted at `other`
@@ -232,17 +252,17 @@ def test_nothing_is_acknowledged_that_was_not_written(world: World) -> None:
                 503,
                 "urn:faircount:problem:not-now",
             )
-            assert (await status(pair, survey))["users"] == 0
+            assert (await status(pair, survey))["responses"] == 0
             assert isinstance(await send_message(pair.to_s1, survey, body), Acknowledgement)
-            assert (await status(pair, survey))["users"] == 1
+            assert (await status(pair, survey))["responses"] == 1
 
     play(work)
 
 
 def test_while_s2_is_away_the_status_says_so_and_it_goes_on_when_s2_is_back(world: World) -> None:
-    class Away(AggregatorLink):
+    class Away(AggregatorConnection):
         async def send(self, *_: Any) -> Any:
-            raise LinkError("The aggregator cannot be reached: ConnectError")
+            raise AggregatorError("The aggregator cannot be reached: ConnectError")
 
     async def work() -> None:
         async with world.start() as pair:
@@ -250,7 +270,7 @@ def test_while_s2_is_away_the_status_says_so_and_it_goes_on_when_s2_is_back(worl
             require_success(await pair.to_s1.post(f"{survey.path}/open"))
             await world.answered(pair, survey, world.devices(survey))
             require_success(await pair.to_s1.post(f"{survey.path}/close"))
-            away = Scheduler(pair.s1, Away(pair.to_s2, pair.scheduler.link.clock))
+            away = Scheduler(pair.s1, Away(pair.to_s2, pair.scheduler.aggregator.clock))
             for tries in (1, 2, 3):
                 assert await away.run_once()
                 now = await status(pair, survey)
@@ -260,7 +280,7 @@ def test_while_s2_is_away_the_status_says_so_and_it_goes_on_when_s2_is_back(worl
                 assert not await away.run_once()  # not before the pause is over
                 world.time += 1000 * 2**tries
             assert await pair.scheduler.run_once()
-            assert (await status(pair, survey))["state"] == "published"
+            assert (await status(pair, survey))["phase"] == "published"
 
     play(work)
 
@@ -285,10 +305,10 @@ def test_a_survey_beyond_the_budget_is_refused_before_anything_opens(world: Worl
                 outcomes.append(
                     require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
                 )
-            assert [each["state"] for each in outcomes] == ["published", "aborted"]
+            assert [outcome["phase"] for outcome in outcomes] == ["published", "aborted"]
             assert (outcomes[1]["ending"]["code"], outcomes[1]["spent"]) == ("over_budget", False)
             left = require_success(await pair.to_s2.get("/v1/populations/small")).json()
-            assert [each["status"] for each in left["surveys"]] == ["spent"]
+            assert [entry["status"] for entry in left["surveys"]] == ["spent"]
             raised = await pair.to_s2.put(
                 "/v1/populations/small", json={"epsilon": 50.0, "delta": 0.1}
             )
@@ -312,13 +332,12 @@ def test_only_the_rows_of_those_who_send_are_read(world: World) -> None:
                 return found
 
             pair.s1.states.load = counted  # type: ignore[method-assign]  # to look
-            for each in devices:
-                await visit_once(pair.to_s1, survey, each, world.entropy)
+            for device in devices:
+                await visit_once(pair.to_s1, survey, device, world.entropy)
             await visit_once(pair.to_s1, survey, devices[0], world.entropy)
-            assert (await status(pair, survey))["users"] == 40
-            assert read == [1] * 40 + [
-                3
-            ]  # an invitation; the repeated one finds its body and its key, too
+            assert (await status(pair, survey))["responses"] == 40
+            # An invitation; the repeated one finds its body, its key and its device, too.
+            assert read == [1] * 40 + [4]
 
     play(work)
 
@@ -367,8 +386,9 @@ def test_steps_over_everybody_read_a_page_at_a_time(
                 pair.to_s1, pair.to_s2, proven if proofs else plain, SERVERS, world.entropy
             )
             require_success(await pair.to_s1.post(f"{survey.path}/open"))
-            devices = await world.answered(pair, survey, world.devices(survey))
-            noted = [Counting(each.server.database) for each in (pair.s1, pair.s2)]
+            begun = world.devices(survey)
+            devices = await world.answered(pair, survey, begun)
+            noted = [Counting(service.server.database) for service in (pair.s1, pair.s2)]
             for service, database in zip(
                 (pair.s1, pair.s2, pair.s2.steps), (*noted, noted[1]), strict=True
             ):
@@ -376,14 +396,16 @@ def test_steps_over_everybody_read_a_page_at_a_time(
             require_success(await pair.to_s1.post(f"{survey.path}/close"))
             await pair.scheduler.run_once()
             result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
-            assert [each["count"] for each in result["counts"]] == [2, 4, 6]
-            for each in noted:
-                assert (max(each.lines), sum(each.lines) > 12) == (5, True)
+            assert [entry["count"] for entry in result["counts"]] == [2, 4, 6]
+            for counting in noted:
+                assert (max(counting.lines), sum(counting.lines) > 12) == (5, True)
             told_all = [
-                await ask_for_outcome(pair.to_s1, survey, each, world.entropy) for each in devices
+                await ask_for_outcome(pair.to_s1, survey, device, world.entropy)
+                for device in devices
             ]
-            assert all(each.counted for each in told_all)
-            again = await send_message(pair.to_s1, survey, world.devices(survey)[0].waiting[0])
+            assert all(client.counted for client in told_all)
+            other_bytes = from_device_of(begun[0], world.devices(survey)[0])
+            again = await send_message(pair.to_s1, survey, other_bytes)
             assert isinstance(again, Rejection)
             assert (
                 again.why is Reason.CONFLICT
@@ -435,9 +457,9 @@ def test_a_survey_is_deleted_when_it_is_over_and_not_before(world: World) -> Non
             )
             await pair.scheduler.run_once()
             ended = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
-            assert (ended["state"], ended["reason"]) == (
+            assert (ended["phase"], ended["reason"]) == (
                 "aborted",
-                "The coordinator (S1) reports: the owner ended the survey: a mistake in the question",
+                "the coordinator (S1) reports: the owner ended the survey: a mistake in the question",
             )
             for client in (pair.to_s1, pair.to_s2):
                 assert (await client.delete(survey.path)).status_code == 204
@@ -446,9 +468,9 @@ def test_a_survey_is_deleted_when_it_is_over_and_not_before(world: World) -> Non
                     await client.put(survey.path, content=survey.params.published)
                 ).status_code == 409
             assert not [
-                each
-                for each in (*pair.s1.server.keys.names(), *pair.s2.server.keys.names())
-                if "survey" in each
+                name
+                for name in (*pair.s1.server.keys.names(), *pair.s2.server.keys.names())
+                if "survey" in name
             ]
 
     play(work)
@@ -459,7 +481,7 @@ def test_an_error_in_one_survey_stops_no_other(world: World) -> None:
 
     async def work() -> None:
         async with world.start() as pair:
-            surveys = [await world.survey(pair, phases=()) for _ in range(2)]
+            surveys = [await world.survey(pair, phase_seconds=()) for _ in range(2)]
             for survey in surveys:
                 require_success(await pair.to_s1.post(f"{survey.path}/open"))
                 await world.answered(pair, survey, world.devices(survey))
@@ -474,10 +496,10 @@ def test_an_error_in_one_survey_stops_no_other(world: World) -> None:
             object.__setattr__(pair.s1, "receive_statement", broken)
             assert await pair.scheduler.run_once()
             first, second = [await status(pair, survey) for survey in surveys]
-            assert (first["state"], first["problem"]) == (
+            assert (first["phase"], first["problem"]) == (
                 "counting",
                 "internal error (KeyError), see the log of the coordinator",
             )
-            assert second["state"] == "published"
+            assert second["phase"] == "published"
 
     play(work)

@@ -74,7 +74,7 @@ def answer_all(survey: Survey, folder: Path) -> None:
 
 def close(survey: Survey) -> None:
     now = survey.servers.status(survey.params)
-    survey.servers.request(survey.params, "close", state=now["state"], attempt=now["attempt"])
+    survey.servers.request(survey.params, "close", phase=now["phase"], attempt=now["attempt"])
 
 
 async def _change(copies: SqliteCopies, work: Any, name: str = "s2") -> Any:
@@ -145,7 +145,7 @@ def test_a_replaced_token_opens_the_same_surveys_and_budgets(
     with pytest.raises(RemoteError, match="not known here"):
         call("s2", pair.owner_tokens[1], "GET", path)
     status = call("s2", fresh, "GET", f"/v1/surveys/{survey.params.survey.hex()}/status").json()
-    assert status["people"] == 6
+    assert status["invited"] == 6
 
 
 async def _owners_with_surveys(tx: Any) -> list[TokenInfo]:
@@ -165,7 +165,7 @@ def test_a_survey_is_handed_to_another_owner(running: Any) -> None:
     for name, token in zip(("s1", "s2"), pair.owner_tokens, strict=True):
         with pytest.raises(RemoteError, match="no such survey"):
             call(name, token, "DELETE", path)
-    assert call("s2", SUCCESSOR, "GET", f"{path}/status").json()["people"] == 6
+    assert call("s2", SUCCESSOR, "GET", f"{path}/status").json()["invited"] == 6
     # The budget stays with the one who opened it.
     with pytest.raises(RemoteError, match="no budget here"):
         call("s2", SUCCESSOR, "GET", "/v1/populations/people")
@@ -205,7 +205,7 @@ def test_an_owner_is_no_operator(running: Any) -> None:
         with pytest.raises(RemoteError, match="for the operator"):
             call("s2", pair.owner_tokens[1], method, f"{path}{action}", body)
     (listed,) = call("s2", OPERATOR, "GET", "/v1/operator/surveys").json()["surveys"]
-    assert (listed["survey"], listed["state"]) == (survey.params.survey.hex(), "enrolling")
+    assert (listed["survey"], listed["phase"]) == (survey.params.survey.hex(), "enrolling")
 
 
 @pytest.mark.parametrize("name", ["s1", "s2"])

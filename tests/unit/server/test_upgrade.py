@@ -70,7 +70,7 @@ def test_a_survey_goes_on_under_the_next_schema(
             require_success(await pair.to_s1.post(f"{survey.path}/close"))
             await pair.scheduler.run_once()
             result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
-            assert (result["state"], result["included"]) == ("published", len(ANSWERS))
+            assert (result["phase"], result["included"]) == ("published", len(ANSWERS))
             assert [item["count"] for item in result["counts"]] == [2, 3, 3]
             told = [
                 await ask_for_outcome(pair.to_s1, survey, device, entropy) for device in devices
@@ -102,10 +102,10 @@ async def everything(url: str) -> dict[str, list[tuple[object, ...]]]:
         "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
     )
     found = {
-        each["tablename"]: sorted(
-            map(repr, await database.fetch(f'SELECT * FROM "{each["tablename"]}"'))
+        table["tablename"]: sorted(
+            map(repr, await database.fetch(f'SELECT * FROM "{table["tablename"]}"'))
         )
-        for each in named
+        for table in named
     }
     await database.close()
     return found
@@ -132,7 +132,7 @@ def test_an_older_program_refuses_a_newer_database_untouched(
         know_second_schema(monkeypatch, tmp_path)
         async with in_process(tmp_path, databases=urls, tokens=TOKENS) as pair:
             assert (
-                require_success(await pair.to_s1.get(f"{survey.path}/status")).json()["state"]
+                require_success(await pair.to_s1.get(f"{survey.path}/status")).json()["phase"]
                 == "submitting"
             )
 

@@ -22,7 +22,7 @@ from faircount.protocol.topologies.masked.messages import MaskedSum, ReadyForTot
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
 from faircount.protocol.wire.packed_rows import sum_packed
-from faircount.protocol.wire.signing import Link, sign
+from faircount.protocol.wire.signing import ChainLink, sign
 from faircount.sharing.packing import pack
 from simulation.linear_views import eliminate_randomness, find_learned_sums, reduce_rows
 from simulation.view_enumeration import ViewEnumerator
@@ -70,9 +70,9 @@ def run_with_late_vector(enumerator: ViewEnumerator):
     *others, late = range(USERS)
     run_until_shared(enumerator)
     enumerator.visit(*others)
-    message = enumerator.prepare(late)
+    message = enumerator.advance_to_message(late)
     enumerator.deadline()
-    enumerator.tell_s1(message)
+    enumerator.send_to_s1(message)
     # `explicit` adds up once more, `masked` recovers the key.
     for _ in range(2):
         enumerator.visit(*others)
@@ -117,9 +117,9 @@ def test_a_late_vector_that_is_forwarded_is_found(topology) -> None:
         others = [message for message in sums if message.set_digest == late.set_digest]
         for message in (late, *others):
             total = AggregateTotal(enumerator.params.survey, bytes(32), message.vector)
-            enumerator.tell_s2(sign(key, Party.COORDINATOR, total))
+            enumerator.send_to_s2(sign(key, Party.COORDINATOR, total))
             # The message itself has the encrypted seed.
-            enumerator.tell_s2(message)
+            enumerator.send_to_s2(message)
 
     enumerator = make_enumerator(topology)
     assert len(find_learned_sums(enumerator, forward_late_vector, [Party.AGGREGATOR])) > 1
@@ -140,7 +140,7 @@ def accepted_members(enumerator: ViewEnumerator, bits: int) -> AcceptedMembers:
 
 
 def sign_for_s2(enumerator: ViewEnumerator, message):
-    return sign(enumerator.s2.state.key, Party.AGGREGATOR, message, Link(0, bytes(32)))
+    return sign(enumerator.s2.state.key, Party.AGGREGATOR, message, ChainLink(0, bytes(32)))
 
 
 def dishonest_s2(first: int, second: int):
@@ -156,15 +156,17 @@ def dishonest_s2(first: int, second: int):
             enumerator.visit(*range(USERS))
             enumerator.s1, out = enumerator.ideal.call(end_phase, enumerator.s1)
             for message in out:
-                enumerator.tell_s2(message)
+                enumerator.send_to_s2(message)
             answers = enumerator.in_transit
             enumerator.in_transit = []
             # The reservation is delivered, and the true set kept back.
             for message in answers[:1]:
-                enumerator.tell_s1(message)
+                enumerator.send_to_s1(message)
             for bits in (first, second):
                 if enumerator.s1.state.manifest is not None:
-                    enumerator.tell_s1(sign_for_s2(enumerator, accepted_members(enumerator, bits)))
+                    enumerator.send_to_s1(
+                        sign_for_s2(enumerator, accepted_members(enumerator, bits))
+                    )
             enumerator.to_s2 += enumerator.in_transit
             enumerator.in_transit = []
             ask_for_unmask_shares(enumerator)
@@ -180,7 +182,7 @@ def ask_for_unmask_shares(enumerator: ViewEnumerator) -> None:
     enumerator.s1, out = enumerator.ideal.call(end_phase, enumerator.s1)
     enumerator.to_s2 += out
     ready = ReadyForTotal(enumerator.params.survey, enumerator.s1.state.manifest_hash)
-    enumerator.tell_s1(sign_for_s2(enumerator, ready))
+    enumerator.send_to_s1(sign_for_s2(enumerator, ready))
     enumerator.to_s2 += enumerator.in_transit
     enumerator.in_transit = []
 
@@ -237,16 +239,16 @@ def dishonest_s1(manifests):
             before = enumerator.s1
             enumerator.s1, out = enumerator.ideal.call(end_phase, enumerator.s1)
             for message in out:
-                enumerator.tell_s2(message)
+                enumerator.send_to_s2(message)
             for _ in range(2):
                 stated = enumerator.s2.state.last(AcceptedMembers)
                 if stated is not None:
                     accepted_hash = sha256(stated.signed.payload).digest()
                     zeros = pack(sum_packed((), 5, 2), 5)
                     total = AggregateTotal(enumerator.params.survey, accepted_hash, zeros)
-                    enumerator.tell_s2(sign(before.state.key, Party.COORDINATOR, total))
+                    enumerator.send_to_s2(sign(before.state.key, Party.COORDINATOR, total))
             while enumerator.in_transit:
-                enumerator.tell_s1(enumerator.in_transit.pop(0))
+                enumerator.send_to_s1(enumerator.in_transit.pop(0))
 
     return scenario
 

@@ -76,7 +76,7 @@ class FixedSets(two_stage_user.TwoStageClient):
     def draw_response(self, client, placed, entropy):
         item = self.items[placed.index]
         bits = np.array([client.answer == item], dtype=dtype_for(Q))
-        return two_stage_user.prepare(placed, client.invitation, (item,), bits, entropy)
+        return two_stage_user.make_report(placed, client.invitation, (item,), bits, entropy)
 
 
 def make_enumerator(items: tuple[int, ...] = ALTERNATING, k: int = 2) -> ViewEnumerator:
@@ -187,9 +187,9 @@ def run_phases(enumerator: ViewEnumerator, relay_message, absent: int = USERS) -
 
 def deliver(enumerator: ViewEnumerator, message) -> None:
     if addressee(message) is Party.AGGREGATOR:
-        enumerator.tell_s2(message)
+        enumerator.send_to_s2(message)
     else:
-        enumerator.tell_s1(message)
+        enumerator.send_to_s1(message)
 
 
 # --- a dishonest aggregator -----------------------------------------------------------------------
@@ -237,7 +237,7 @@ def dishonest_s2(about: type, who: int, how: int, absent: int = USERS, times: in
                 enumerator.s2, (forged,) = enumerator.ideal.call(
                     replace_statement, enumerator.s2, content
                 )
-            enumerator.tell_s1(forged)
+            enumerator.send_to_s1(forged)
 
         run_phases(enumerator, relay_message, absent)
         enumerator.to_s2 += resume(enumerator.s1.state.state, enumerator.s1.state.rows)
@@ -384,7 +384,7 @@ def dishonest_s1(about: type, who: int, how: int, silent: bool):
             forged = dishonest_two_stage.forge_for_coordinator(simulation, who, how)
         s1 = enumerator.s1.state
         if forged is not None:
-            enumerator.tell_s2(sign(s1.key, Party.COORDINATOR, forged, s1.newest_link))
+            enumerator.send_to_s2(sign(s1.key, Party.COORDINATOR, forged, s1.chain_end))
         if forged is None or not silent:
             deliver(enumerator, message)
 
@@ -426,14 +426,14 @@ def two_sets(dropped: int, order: tuple[int, ...], sent: int):
             totals.append(relay.item_totals(made.state.state, made.state.view))
             enumerator.s1, _ = enumerator.ideal.call(next_attempt, enumerator.s1, dropped)
         for attempt in order:
-            enumerator.tell_s2(manifests[attempt])
+            enumerator.send_to_s2(manifests[attempt])
             stated = enumerator.s2.state.last(AcceptedMembers)
             accepted_hash = sha256(stated.signed.payload).digest()
             key = enumerator.s1.state.key
             for vector in (totals[sent], *totals):
                 total = AggregateTotal(enumerator.params.survey, accepted_hash, pack(vector, Q))
-                enumerator.tell_s2(
-                    sign(key, Party.COORDINATOR, total, enumerator.s2.state.newest_link)
+                enumerator.send_to_s2(
+                    sign(key, Party.COORDINATOR, total, enumerator.s2.state.chain_end)
                 )
         enumerator.to_s1 += enumerator.in_transit
 
@@ -475,7 +475,7 @@ def tamper_for_one(kind: type, how: int, place: int):
         request = enumerator.devices[i].fact("request", enumerator.client.next_message)
         if request is None:
             return False
-        answer = enumerator.tell_s1(request)[0]
+        answer = enumerator.send_to_s1(request)[0]
         shown = [tamper(answer, how), answer] if isinstance(answer, kind) else [answer]
         for response in shown:
             enumerator.devices[i], _ = enumerator.ideal.call(

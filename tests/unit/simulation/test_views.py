@@ -30,7 +30,7 @@ from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import merkle_root, roster_leaves
 from faircount.protocol.wire.messages import ShareBatch
 from faircount.protocol.wire.packed_rows import sum_packed
-from faircount.protocol.wire.signing import Link, sign
+from faircount.protocol.wire.signing import ChainLink, sign
 from faircount.sharing.packing import pack
 from simulation.view_enumeration import CLIENTS, ViewEnumerator, responses
 from simulation.views import IdealFunctionality, every_run, excess, uniform
@@ -74,9 +74,9 @@ def run_with_late_message(enumerator: ViewEnumerator):
         enumerator.visit(*others, late)
         enumerator.deadline()
     enumerator.visit(*others)
-    message = enumerator.prepare(late)
+    message = enumerator.advance_to_message(late)
     enumerator.deadline()
-    enumerator.tell_s1(message)
+    enumerator.send_to_s1(message)
     # In two-stage the late client is no reporter any more, but it may be an elected helper.
     helpers = (late,) if enumerator.params.topology is TWO_STAGE else ()
     # Two-stage adds up once more.
@@ -93,13 +93,13 @@ def forward_late_report(enumerator: ViewEnumerator) -> None:
     s1 = enumerator.s1.state
     params = enumerator.params
     batch = ShareBatch(params.survey, s1.manifest_hash, (late.encrypted_share,))
-    enumerator.tell_s2(sign(s1.key, Party.COORDINATOR, batch))
+    enumerator.send_to_s2(sign(s1.key, Party.COORDINATOR, batch))
     # The survey is over, so only hashes of the others are left.
     stored = [s1.view.first_messages.get(user) for user in s1.view.first_messages]
     shares = [report.share for report in stored if report is not None] + [late.share]
     total = pack(sum_packed(shares, params.q, params.N), params.q)
     aggregate_share = AggregateShare(params.survey, bytes(32), total)
-    enumerator.tell_s2(sign(s1.key, Party.COORDINATOR, aggregate_share))
+    enumerator.send_to_s2(sign(s1.key, Party.COORDINATOR, aggregate_share))
 
 
 def make_enumerator(topology: Topology, mechanism, **terms) -> ViewEnumerator:
@@ -200,7 +200,7 @@ def test_those_who_stay_keep_what_is_left_of_the_guarantee(topology, q) -> None:
 
 
 def sign_for_s2(enumerator: ViewEnumerator, message, number: int = 0):
-    return sign(enumerator.s2.state.key, Party.AGGREGATOR, message, Link(number, bytes(32)))
+    return sign(enumerator.s2.state.key, Party.AGGREGATOR, message, ChainLink(number, bytes(32)))
 
 
 def accepted_reports(enumerator: ViewEnumerator, bits: int) -> AcceptedReports:
@@ -218,11 +218,11 @@ def dishonest_s2(first: int, second: int):
     def scenario(enumerator: ViewEnumerator) -> None:
         enumerator.visit(*range(enumerator.params.n_max))
         enumerator.s1, out = enumerator.ideal.call(end_phase, enumerator.s1)
-        enumerator.tell_s2(out[0])
+        enumerator.send_to_s2(out[0])
         # With the reservation the coordinator sends the encrypted shares.
-        enumerator.tell_s1(enumerator.in_transit.pop())
+        enumerator.send_to_s1(enumerator.in_transit.pop())
         for bits in (first, second):
-            enumerator.tell_s1(sign_for_s2(enumerator, accepted_reports(enumerator, bits)))
+            enumerator.send_to_s1(sign_for_s2(enumerator, accepted_reports(enumerator, bits)))
         enumerator.to_s2 += enumerator.in_transit
 
     return scenario
@@ -289,14 +289,14 @@ def dishonest_s1(enumerator: ViewEnumerator) -> None:
         ShareBatch(manifest.survey, digest, encrypted_shares),
         ShareBatch(manifest.survey, digest, encrypted_shares[:1]),
     ):
-        enumerator.tell_s2(sign(key, Party.COORDINATOR, message))
+        enumerator.send_to_s2(sign(key, Party.COORDINATOR, message))
     statements = enumerator.s2.state.statements
     stated = next(s for s in statements if isinstance(s.message, AcceptedReports))
     accepted_hash = sha256(stated.signed.payload).digest()
     for chosen in (shares, shares[:1], []):
         total = pack(sum_packed(chosen, params.q, params.N), params.q)
         aggregate_share = AggregateShare(manifest.survey, accepted_hash, total)
-        enumerator.tell_s2(sign(key, Party.COORDINATOR, aggregate_share))
+        enumerator.send_to_s2(sign(key, Party.COORDINATOR, aggregate_share))
     enumerator.to_s1 += enumerator.in_transit
 
 

@@ -15,7 +15,7 @@ from faircount.core.entropy import SeededStream
 from faircount.core.errors import RemoteError, UnreachableError
 from faircount.protocol.wire.messages import Rejection
 from faircount.protocol.wire.signing import SigningKey
-from faircount.server.coordinator.aggregator_link import AggregatorLink, LinkError
+from faircount.server.coordinator.aggregator_connection import AggregatorConnection, AggregatorError
 from faircount.transport import calls
 from faircount.transport.calls import (
     Answer,
@@ -176,9 +176,9 @@ def test_the_coordinator_refuses_them_from_the_aggregator(
 
     async def work(address: str) -> None:
         async with httpx.AsyncClient(base_url=address) as client:
-            await AggregatorLink(client).send(key, bytes(16), Rejection(1), 8)
+            await AggregatorConnection(client).send(key, bytes(16), Rejection(1), 8)
 
-    with raw_server(script) as server, pytest.raises(LinkError):
+    with raw_server(script) as server, pytest.raises(AggregatorError):
         asyncio.run(work(server.address))
 
 

@@ -18,6 +18,8 @@ from faircount.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from faircount.owner.survey import Survey
 
 
@@ -70,9 +72,11 @@ if TYPE_CHECKING:
 @click.option("--owner", default="", help="Who asks; participants see it.")
 @click.option("--purpose", default="", help="What the result is for; participants see it.")
 @click.option("--contact", default="", help="Where participants can ask questions.")
-@click.option("--s1-operator", default="", help="Organization that runs the coordinator (S1).")
 @click.option(
-    "--s2-operator", default="", help="Organization that runs the aggregator (S2): another one."
+    "--s1-operator", default="", help="Refuse unless the coordinator (S1) states this operator."
+)
+@click.option(
+    "--s2-operator", default="", help="Refuse unless the aggregator (S2) states this operator."
 )
 # Surveys of the same people add up only if they share a population at the aggregator.
 @click.option(
@@ -106,6 +110,12 @@ if TYPE_CHECKING:
 @click.option(
     "--address",
     help="Address of the coordinator in invitations, if a proxy gives it another one.",
+)
+@click.option(
+    "--page",
+    metavar="URL",
+    help="Address of the participant's page, if another place than the coordinator serves it "
+    "(faircount page export).",
 )
 @click.option(
     "--language",
@@ -167,37 +177,51 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
                 "standard_error": advice.standard_error,
                 "proven": advice.proven,
                 "supposed": advice.assumption,
+                "operators": list(_operators(survey)),
                 "notes": notes,
             }
         )
         return
     out = console()
     out.print(advice.description, markup=False)
+    for operator in _operators(survey):
+        text = "{server}: run by {name}, key {fingerprint}".format(**operator)
+        out.print(text, markup=False)
     print_notes(out, notes)
     folder = survey.folder.path
     out.print(f"\nWritten to {folder}. Next: faircount survey invite {folder}", markup=False)
 
 
+def _operators(survey: "Survey") -> "Iterator[dict[str, str]]":
+    """Who runs each server as it says, with the fingerprint to compare with the published one."""
+    from faircount.core.domain import escape_controls
+    from faircount.protocol.survey.operators import ROLES, format_fingerprint, operator_of
+
+    for server, role in zip(("coordinator", "aggregator"), ROLES, strict=True):
+        name, key = operator_of(survey.params, role)
+        shown = escape_controls(name) or "an operator without a name"
+        yield {"server": server, "name": shown, "fingerprint": format_fingerprint(key)}
+
+
 def _notes_about(survey: "Survey", own_budget: bool) -> list[str]:
     """What an owner should think about before inviting people."""
     from faircount.planning.question import cautions
+    from faircount.protocol.survey.operators import has_one_operator
 
     params = survey.params
     notes = list(cautions(params.epsilon, params.delta))
-    first = params.s1_operator.strip().lower()
-    second = params.s2_operator.strip().lower()
-    if not first or not second:
+    if not params.s1_operator or not params.s2_operator:
         notes.append(
-            "participants are not told who runs the servers: give --s1-operator and --s2-operator"
+            "participants are not told who runs the servers: ask the operators to set their names"
         )
-    elif first == second:
+    elif has_one_operator(params):
         notes.append(
             "one organization runs both servers and could combine the shares, so this is a trial"
         )
     # Where a topology takes no proofs, there is nothing better to recommend.
     if params.topology.supports_proofs and not params.proven:
         notes.append(
-            "without proofs a client that lies can move any count; --mechanism auto chooses one "
+            "without proofs a malicious client can change any count; --mechanism auto chooses one "
             "with proofs"
         )
     if own_budget:

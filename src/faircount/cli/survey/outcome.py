@@ -50,12 +50,12 @@ def show_status(out: "Console", status: dict[str, Any]) -> None:
     """Show what the coordinator reports about a survey."""
     from faircount.cli.show import make_definitions
 
-    phase = str(status["state"])
+    phase = str(status["phase"])
     if status.get("attempt"):
         phase += f", attempt {status['attempt']}"
     answers = (
-        f"{status['users']:,} of {status['people']:,} invited; at least {status['minimum']:,} are "
-        "needed"
+        f"{status['responses']:,} of {status['invited']:,} invited; at least "
+        f"{status['minimum']:,} are needed"
     )
     facts = {
         "phase": phase,

@@ -81,7 +81,7 @@ def reissue_command(folder: Path, person: str, as_json: bool) -> None:
     from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
-    link = survey.reissue(person).code.link(survey.owner.public_address)
+    link = survey.reissue(person).code.link(survey.owner.link_address)
     _print_facts(
         as_json, {"person": person, "link": link}, f"New link of {person} (keep it secret):", link
     )

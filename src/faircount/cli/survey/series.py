@@ -97,12 +97,12 @@ def _show(trend: "Trend") -> None:
     from faircount.estimation.trend import describe_change
 
     out = console()
-    heads = ["item", *trend.titles]
+    headings = ["item", *trend.titles]
     rows = []
     for place, item in enumerate(trend.items):
         shares = [f"{result.estimates[place]:z.1%}" for result in trend.results]
         rows.append([str(item), *shares])
-    out.print(make_table(heads, rows))
+    out.print(make_table(headings, rows))
     for change in trend.changes:
         before = trend.names[change.before]
         after = trend.names[change.after]

@@ -40,8 +40,8 @@ function steps({ epsilon, surveys }) {
     ),
     drawingRow(4, drawStep(survey, epsilon, most)),
   ]);
-  const heads = ["listName", "epsilon", "budgetAfter", "budgetStatus"];
-  return table(translate("budgetCaption"), heads, rows);
+  const headings = ["listName", "epsilon", "budgetAfter", "budgetStatus"];
+  return table(translate("budgetCaption"), headings, rows);
 }
 
 /** A survey in this folder has a name and a time; one created elsewhere has only its id. */

@@ -157,7 +157,7 @@ function debounce(ask, tell) {
     isStale = isBusy;
     if (isBusy) return;
     isBusy = true;
-    const found = await ask().catch((problem) => ({ refused: payloadOf(problem) }));
+    const found = await ask().catch((problem) => ({ problem: payloadOf(problem) }));
     isBusy = false;
     tell(found);
     if (isStale) run();
@@ -170,7 +170,7 @@ function debounce(ask, tell) {
 
 /** What a screen reader announces: the error of the result, or why there is none, and warnings. */
 function headlines(advice) {
-  if (advice.refused) return [problemMessage(advice.refused, { class: "warning" })];
+  if (advice.problem) return [problemMessage(advice.problem, { class: "warning" })];
   const warnings = [
     advice.proven ? null : "adviceUnproven",
     advice.worthwhile ? null : "adviceNot",
@@ -186,7 +186,7 @@ function headlines(advice) {
 }
 
 function adviceDetails(advice) {
-  if (advice.refused) return budgetLines(advice);
+  if (advice.problem) return budgetLines(advice);
   const { mechanism, minimum, responses, invited } = advice;
   const error = formatPercent(advice.half_width_95_at_minimum);
   const condition = conditionText(advice.condition);

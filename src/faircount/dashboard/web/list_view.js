@@ -32,20 +32,20 @@ function surveyList(surveys, actions) {
 
 function card(survey, actions) {
   const { name, question, status } = survey;
-  const { users, people } = status ?? {};
-  const answers = status ? translate("listAnswers", formatValues({ users, people })) : null;
+  const { responses, invited } = status ?? {};
+  const answers = status ? translate("listAnswers", formatValues({ responses, invited })) : null;
   return element(
     "li",
     {},
     ownerText("button", name, { type: "button", class: "name", click: () => actions.open(name) }),
     ownerText("span", question, { class: "grows" }),
-    element("span", { class: "state" }, translate(stateText(survey))),
+    element("span", { class: "phase" }, translate(phaseText(survey))),
     element("span", { class: "quiet" }, answers),
   );
 }
 
-function stateText({ status, problem, invited }) {
-  if (status) return `state_${status.state}`;
+function phaseText({ status, problem, invited }) {
+  if (status) return `phase_${status.phase}`;
   if (problem) return "stateUnknown";
   return invited ? "loading" : "stateNotInvited";
 }

@@ -10,7 +10,7 @@ import { LANGUAGES } from "./strings.js";
 import { showSurvey } from "./survey_view.js";
 
 const MILLISECONDS_BETWEEN_LOOKS = 3000;
-const FINAL_STATES = ["published", "aborted"];
+const FINAL_PHASES = ["published", "aborted"];
 const key = location.hash.slice(1);
 
 let render = () => {}; // shows the current view again, for example in another language
@@ -121,7 +121,7 @@ function follow(name) {
     invitation: (position) => call("GET", `${path}/people/${position}`),
     back: () => go({ view: "list" }),
   };
-  const isOver = () => FINAL_STATES.includes(survey?.status?.state);
+  const isOver = () => FINAL_PHASES.includes(survey?.status?.phase);
   const later = (action) =>
     setTimeout(() => turn === mine && attempt(action), MILLISECONDS_BETWEEN_LOOKS);
   const display = () => {

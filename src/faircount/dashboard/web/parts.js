@@ -61,9 +61,9 @@ export const payloadOf = (problem) =>
 export const section = (title, ...content) =>
   element("section", {}, element("h2", {}, translate(title)), ...content);
 
-/** A table that can be scrolled by keyboard if it is too wide; heads are names of texts. */
-export function table(caption, heads, rows) {
-  const cells = heads.map((name) => element("th", { scope: "col" }, translate(name)));
+/** A table that can be scrolled by keyboard if it is too wide; headings are names of texts. */
+export function table(caption, headings, rows) {
+  const cells = headings.map((name) => element("th", { scope: "col" }, translate(name)));
   const made = element(
     "table",
     {},
@@ -75,11 +75,11 @@ export function table(caption, heads, rows) {
   return element("div", box, made);
 }
 
-export const row = (head, ...cells) =>
+export const row = (heading, ...cells) =>
   element(
     "tr",
     {},
-    element("th", { scope: "row" }, head),
+    element("th", { scope: "row" }, heading),
     cells.map((cell) => element("td", {}, cell)),
   );
 

@@ -33,44 +33,44 @@ export function progressSection() {
 
 /** The phases in order; the current one is marked in words, not by colour alone. */
 function phaseList({ phases, status }) {
-  const current = status ? status.phase : 0;
-  const entries = phases.map((state, at) => {
-    const label = translate(state === "draft" ? "phaseDraft" : `state_${state}`);
+  const current = status ? status.phase_index : 0;
+  const entries = phases.map((phase, at) => {
+    const label = translate(phase === "draft" ? "phaseDraft" : `phase_${phase}`);
     const mark = at === current ? element("span", { class: "mark" }, translate("phaseNow")) : null;
     return element("li", phaseSettings(at, current, status), element("span", {}, label), mark);
   });
-  const isAborted = status?.state === "aborted";
+  const isAborted = status?.phase === "aborted";
   return element(
     "div",
     {},
     element("ol", { class: "phases", "aria-label": translate("phasesLabel") }, entries),
-    isAborted ? sentence("state_aborted", {}, { class: "warning" }) : null,
+    isAborted ? sentence("phase_aborted", {}, { class: "warning" }) : null,
   );
 }
 
 function phaseSettings(at, current, status) {
   if (at === current) return { "aria-current": "step", class: "now" };
-  const isDone = at < current || status?.state === "published";
+  const isDone = at < current || status?.phase === "published";
   return isDone ? { class: "done" } : {};
 }
 
 function meter(status) {
   if (!status) return null;
-  const most = status.people || 1;
+  const most = status.invited || 1;
   const mark = element("span", { class: "minimum" });
   mark.style.insetInlineStart = `${(100 * Math.min(status.minimum, most)) / most}%`;
   const label = translate("answersLabel");
-  const bar = element("progress", { max: most, value: status.users, "aria-label": label });
+  const bar = element("progress", { max: most, value: status.responses, "aria-label": label });
   return element("div", { class: "meter" }, bar, mark);
 }
 
 /** The number of answers; before it, for those who cannot see the phases, the current one. */
 function answerCount(status) {
   if (!status) return null;
-  const { users, people } = status;
+  const { responses, invited } = status;
   return [
-    element("p", { class: "unseen" }, translate(`state_${status.state}`)),
-    sentence("answers", formatValues({ users, people }), { class: "figure" }),
+    element("p", { class: "unseen" }, translate(`phase_${status.phase}`)),
+    sentence("answers", formatValues({ responses, invited }), { class: "figure" }),
   ];
 }
 
@@ -142,6 +142,6 @@ function rejections(status, aggregator) {
       formatNumber(second[name] ?? 0),
     ),
   );
-  const heads = ["refusedReason", "refusedCoordinator", "refusedAggregator"];
-  return table(translate("refusedCaption"), heads, rows);
+  const headings = ["refusedReason", "refusedCoordinator", "refusedAggregator"];
+  return table(translate("refusedCaption"), headings, rows);
 }

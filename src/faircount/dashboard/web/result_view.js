@@ -63,8 +63,8 @@ function estimates({ estimates: items, consistent, users }) {
     ),
     drawingRow(4, chart({ ...item, consistent: consistent[at] }, axis)),
   ]);
-  const heads = ["resultItem", "resultShare", "resultRange", "resultConsistentHead"];
-  return table(translate("resultCaption", { included: formatNumber(users) }), heads, rows);
+  const headings = ["resultItem", "resultShare", "resultRange", "resultConsistentHead"];
+  return table(translate("resultCaption", { included: formatNumber(users) }), headings, rows);
 }
 
 /** Planned and achieved side by side, then as a sentence. */
@@ -94,7 +94,7 @@ function guarantee({ promised, guarantee: { holds }, codes }) {
   );
 }
 
-/** The exact guarantee with its adversary and its condition. */
+/** The guarantee with its adversary and its condition. */
 function exactGuarantee({ realized_epsilon: epsilon, realized_delta: delta }, codes) {
   const values = {
     epsilon: formatNumber(epsilon, { maximumSignificantDigits: 4 }),

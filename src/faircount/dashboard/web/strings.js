@@ -47,6 +47,8 @@ const en = {
   problem_unsigned_result:
     "The coordinator (S1) shows a result that the aggregator (S2) did not sign for this survey. " +
     "Do not use it, and ask both operators.",
+  problem_operator_differs:
+    "The {server} states another operator than the one that you expect. Check the servers file.",
   problem_no_result: "This survey ended without a result.",
   problem_unknown_mechanism: "This mechanism does not exist. Choose one of: {names}.",
   problem_other_version: "{file} was written by another version of faircount. Use that version.",
@@ -92,6 +94,10 @@ const en = {
   remote_other_budget:
     "This population already has another privacy budget, and a budget is never raised.",
   remote_no_population: "This population has no privacy budget there yet.",
+  remote_other_operator:
+    "Its operator has another name or key than this survey says. Create the survey again.",
+  remote_operator_unsigned:
+    "The operator of the aggregator (S2) has not signed this survey. Invite the people again.",
   remote_no_survey_keys:
     "This server did not make the keys of this survey for you. Create the survey again.",
   remote_no_token: "It does not accept the access token. Ask its operator for a new one.",
@@ -109,7 +115,7 @@ const en = {
   listEmptyNext:
     "Start with a question: while you type, the planner shows how accurate the result will be.",
   listName: "Survey",
-  listAnswers: "{users} of {people} answered",
+  listAnswers: "{responses} of {invited} answered",
   listTooFew:
     "{name}: at this pace only {expected} people will have answered by the closing time, but " +
     "{minimum} are needed.",
@@ -189,7 +195,10 @@ const en = {
     "stays valid, whatever you enter here.",
 
   // one survey
-  surveyServers: "The coordinator (S1) is run by {s1}, the aggregator (S2) by {s2}.",
+  surveyServers:
+    "The coordinator (S1) is run by {s1} (key {s1Key}), the aggregator (S2) by {s2} (key {s2Key}).",
+  surveyOneOperator:
+    "One operator runs both servers and could combine the shares, so this is a trial.",
   surveyPlanned: "Mechanism {mechanism}; planned: epsilon {epsilon}, delta {delta}.",
   tooFew:
     "At this pace only {expected} people will have answered by the closing time, but {minimum} " +
@@ -210,19 +219,19 @@ const en = {
   phasesLabel: "Phases of the survey",
   phaseNow: "now",
   phaseDraft: "Prepared",
-  state_draft: "Not open yet",
-  state_enrolling: "People sign up",
-  state_confirmed: "The list of participants is confirmed",
-  state_indicating: "People say which answers they report",
-  state_sharing: "Participants exchange shares",
-  state_submitting: "People answer",
-  state_counting: "Both servers count",
-  state_unmasking: "Participants help to remove the masks of those who left",
-  state_aggregated: "The result is computed",
-  state_published: "Result published",
-  state_aborted: "Ended without a result",
+  phase_draft: "Not open yet",
+  phase_enrolling: "People sign up",
+  phase_confirmed: "The list of participants is confirmed",
+  phase_indicating: "People say which answers they report",
+  phase_sharing: "Participants exchange shares",
+  phase_submitting: "People answer",
+  phase_counting: "Both servers count",
+  phase_unmasking: "Participants help to remove the masks of those who left",
+  phase_aggregated: "The result is computed",
+  phase_published: "Result published",
+  phase_aborted: "Ended without a result",
   answersLabel: "Answers so far",
-  answers: "{users} of {people} people have answered",
+  answers: "{responses} of {invited} people have answered",
   answersMissing: "At least {minimum} are needed (the mark on the bar): {missing} to go.",
   answersEnough: "The minimum of {minimum} (the mark on the bar) is reached.",
   answersWithdrawn: "Withdrawn and not counted: {withdrawn}.",
@@ -261,7 +270,7 @@ const en = {
   refusedCoordinator: "Coordinator",
   refusedAggregator: "Aggregator",
   reason_malformed: "Unreadable",
-  reason_conflict: "The invitation was used before",
+  reason_conflict: "The same device sent something else before",
   reason_unknown: "Unknown invitation",
   reason_unsigned: "Wrong signature or authentication code",
   reason_late: "Too late",
@@ -273,6 +282,8 @@ const en = {
   reason_disconnected: "The remaining people cannot hide each other",
   reason_wrong_shares: "Shares that do not match the coordinator's list",
   reason_closed: "The survey or its budget is closed",
+  reason_invitation_used: "Another device has used the invitation",
+  reason_invitation_replaced: "The invitation was exchanged",
 
   // result
   resultTitle: "Result",
@@ -383,7 +394,7 @@ const en = {
     "since then before this group can be asked again.",
   charge_reserved: "Reserved",
   charge_spent: "Spent",
-  charge_released: "Released",
+  charge_cancelled: "Cancelled",
 
   // invitations
   invitationsTitle: "Invitations",
@@ -450,6 +461,9 @@ const de = {
   problem_unsigned_result:
     "Der Koordinator (S1) zeigt ein Ergebnis, das der Aggregator (S2) für diese Umfrage nicht " +
     "unterschrieben hat. Verwenden Sie es nicht und fragen Sie beide Betreiber.",
+  problem_operator_differs:
+    "Der Server {server} nennt einen anderen Betreiber, als Sie erwarten. Prüfen Sie die Datei " +
+    "mit den Servern.",
   problem_no_result: "Diese Umfrage endete ohne Ergebnis.",
   problem_unknown_mechanism: "Dieses Verfahren gibt es nicht. Wählen Sie eines von: {names}.",
   problem_other_version:
@@ -506,6 +520,12 @@ const de = {
     "Diese Personengruppe hat schon ein anderes Privatheitsbudget, und ein Budget wird nie " +
     "erhöht.",
   remote_no_population: "Diese Personengruppe hat dort noch kein Privatheitsbudget.",
+  remote_other_operator:
+    "Sein Betreiber hat einen anderen Namen oder Schlüssel, als diese Umfrage sagt. Legen Sie " +
+    "die Umfrage neu an.",
+  remote_operator_unsigned:
+    "Der Betreiber des Aggregators (S2) hat diese Umfrage nicht unterschrieben. Laden Sie die " +
+    "Personen noch einmal ein.",
   remote_no_survey_keys:
     "Dieser Server hat die Schlüssel dieser Umfrage nicht für Sie erzeugt. Legen Sie die Umfrage " +
     "neu an.",
@@ -526,7 +546,7 @@ const de = {
     "Beginnen Sie mit einer Frage: Während Sie schreiben, zeigt der Planer, wie genau das " +
     "Ergebnis wird.",
   listName: "Umfrage",
-  listAnswers: "{users} von {people} haben geantwortet",
+  listAnswers: "{responses} von {invited} haben geantwortet",
   listTooFew:
     "{name}: Wenn es so weitergeht, haben bis zum Ende nur {expected} Personen geantwortet, aber " +
     "{minimum} sind nötig.",
@@ -607,7 +627,11 @@ const de = {
     "Diese Gruppe hat schon ein Budget: Epsilon {epsilon} insgesamt, {spent} ausgegeben, {left} " +
     "übrig. Es gilt weiter, unabhängig davon, was Sie hier eingeben.",
 
-  surveyServers: "Den Koordinator (S1) betreibt {s1}, den Aggregator (S2) {s2}.",
+  surveyServers:
+    "Den Koordinator (S1) betreibt {s1} (Schlüssel {s1Key}), den Aggregator (S2) {s2} " +
+    "(Schlüssel {s2Key}).",
+  surveyOneOperator:
+    "Ein Betreiber hat beide Server und könnte die Anteile zusammenführen: Das ist ein Probelauf.",
   surveyPlanned: "Verfahren {mechanism}; geplant: Epsilon {epsilon}, Delta {delta}.",
   tooFew:
     "Wenn es so weitergeht, haben bis zum Ende nur {expected} Personen geantwortet, aber " +
@@ -627,19 +651,19 @@ const de = {
   phasesLabel: "Phasen der Umfrage",
   phaseNow: "jetzt",
   phaseDraft: "Vorbereitet",
-  state_draft: "Noch nicht geöffnet",
-  state_enrolling: "Teilnehmende melden sich an",
-  state_confirmed: "Die Liste der Teilnehmenden ist bestätigt",
-  state_indicating: "Teilnehmende geben an, welche Antworten sie melden",
-  state_sharing: "Teilnehmende tauschen Anteile aus",
-  state_submitting: "Personen antworten",
-  state_counting: "Beide Server zählen",
-  state_unmasking: "Teilnehmende helfen, die Masken der Ausgeschiedenen zu entfernen",
-  state_aggregated: "Das Ergebnis wird berechnet",
-  state_published: "Ergebnis veröffentlicht",
-  state_aborted: "Ohne Ergebnis beendet",
+  phase_draft: "Noch nicht geöffnet",
+  phase_enrolling: "Teilnehmende melden sich an",
+  phase_confirmed: "Die Liste der Teilnehmenden ist bestätigt",
+  phase_indicating: "Teilnehmende geben an, welche Antworten sie melden",
+  phase_sharing: "Teilnehmende tauschen Anteile aus",
+  phase_submitting: "Personen antworten",
+  phase_counting: "Beide Server zählen",
+  phase_unmasking: "Teilnehmende helfen, die Masken der Ausgeschiedenen zu entfernen",
+  phase_aggregated: "Das Ergebnis wird berechnet",
+  phase_published: "Ergebnis veröffentlicht",
+  phase_aborted: "Ohne Ergebnis beendet",
   answersLabel: "Antworten bisher",
-  answers: "{users} von {people} Personen haben geantwortet",
+  answers: "{responses} von {invited} Personen haben geantwortet",
   answersMissing:
     "Mindestens {minimum} sind nötig (die Marke auf dem Balken): Es fehlen noch {missing}.",
   answersEnough: "Die Mindestzahl von {minimum} (die Marke auf dem Balken) ist erreicht.",
@@ -679,7 +703,7 @@ const de = {
   refusedCoordinator: "Koordinator",
   refusedAggregator: "Aggregator",
   reason_malformed: "Nicht lesbar",
-  reason_conflict: "Die Einladung wurde schon verwendet",
+  reason_conflict: "Dasselbe Gerät hatte schon etwas anderes gesendet",
   reason_unknown: "Unbekannte Einladung",
   reason_unsigned: "Falsche Unterschrift oder falscher Prüfcode",
   reason_late: "Zu spät",
@@ -691,6 +715,8 @@ const de = {
   reason_disconnected: "Die übrigen Personen können einander nicht verbergen",
   reason_wrong_shares: "Anteile, die nicht zur Liste des Koordinators passen",
   reason_closed: "Die Umfrage oder ihr Budget ist geschlossen",
+  reason_invitation_used: "Ein anderes Gerät hat die Einladung verwendet",
+  reason_invitation_replaced: "Die Einladung wurde ausgetauscht",
 
   resultTitle: "Ergebnis",
   resultCaption: "Geschätzte Anteile unter den {included} gezählten Personen",
@@ -811,7 +837,7 @@ const de = {
     "ausgestellten Reservierungen vorlegen, bevor diese Gruppe wieder gefragt werden kann.",
   charge_reserved: "Reserviert",
   charge_spent: "Ausgegeben",
-  charge_released: "Freigegeben",
+  charge_cancelled: "Storniert",
 
   invitationsTitle: "Einladungen",
   invitationsText:

@@ -46,6 +46,8 @@ function introduction(survey) {
   const operators = {
     s1: survey.s1 || translate("noOperator"),
     s2: survey.s2 || translate("noOperator"),
+    s1Key: survey.fingerprints[0],
+    s2Key: survey.fingerprints[1],
   };
   const numbers = {
     mechanism: survey.mechanism,
@@ -55,6 +57,7 @@ function introduction(survey) {
   return [
     ownerText("p", survey.question, { class: "answer" }),
     sentence("surveyServers", operators, { class: "quiet" }),
+    survey.one_operator ? sentence("surveyOneOperator", {}, { class: "warning" }) : null,
     sentence("surveyPlanned", numbers, { class: "quiet" }),
     sentence(survey.proven ? "adviceProven" : "adviceUnproven", {}, { class: "quiet" }),
   ];

@@ -1,6 +1,6 @@
 """The client in every topology in which participants enrol before they respond.
 
-    enrol           draw key and credential, send the enrolment
+    enrol           draw keys and credential, send the enrolment
     verify          check the roster that the aggregator confirmed, and find the own place in it
     draw            response and shares, once; send the topology's first message
     poll            ask the coordinator what to do, and answer its requests, until the survey ends
@@ -23,6 +23,7 @@ from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.crypto import CryptoSuite
 from faircount.protocol.wire.messages import OutcomeRequest, Reason, Rejection
+from faircount.protocol.wire.signing import SigningKey
 
 RequestHandler = Callable[[Any, Any, Entropy], tuple[Any, Any]]
 """(state, request, entropy) -> (state, the message to send for it, or a `Rejection`)."""
@@ -37,7 +38,7 @@ class PeersClient(Client):
     def start(
         self, params: SurveyParameters, blank: ClientState, crypto: CryptoSuite, entropy: Entropy
     ) -> ClientState:
-        """Draw key and credential."""
+        """Draw keys and credential."""
         member = members.enrol(params, blank.invitation, entropy, crypto)
         return replace(blank, state=member, waiting=(member.enrolment,))
 
@@ -50,8 +51,8 @@ class PeersClient(Client):
         member = member_of(client)
         if member.index >= 0:
             return members.poll_request(member)
-        # Without a place in the roster the invitation is all that the client can show.
-        return OutcomeRequest(member.params.survey, client.invitation.access)
+        # Without a place in the roster the client shows its invitation.
+        return self.outcome_request(client)
 
     def handle_topology_response(
         self, client: ClientState, request: Message, response: Message, entropy: Entropy
@@ -105,6 +106,10 @@ class PeersClient(Client):
         """The client's entry of the roster."""
         member = member_of(client)
         return member.user, member.keys.public
+
+    def device(self, client: ClientState) -> SigningKey:
+        """The key that was drawn with the enrolment."""
+        return member_of(client).device
 
     def verify_roster(self, member: Member, roster: Any) -> Any:
         """The member with its place in the roster, or a `Rejection` that says what is wrong."""

@@ -1,4 +1,4 @@
-"""A member of a peer topology up to the confirmed roster: key, credential, enrolment, roster.
+"""A member of a peer topology up to the confirmed roster: keys, credential, enrolment, roster.
 
 Participants who share with each other need each other's keys, and the coordinator, which relays
 them, could put in keys of its own. So the aggregator signs the root of the roster, after it has
@@ -24,7 +24,7 @@ from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
 from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
 from faircount.protocol.wire.messages import PollRequest, Reason, Rejection, reject
 from faircount.protocol.wire.roster_messages import RosterConfirmation
-from faircount.protocol.wire.signing import verify_message
+from faircount.protocol.wire.signing import SigningKey, verify_message
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Member(TopologyClientState):
     credential: bytes = field(repr=False)
     enrolment: Enrolment
     user: bytes
+    device: SigningKey
     crypto: CryptoSuite = field(default_factory=StandardCrypto)
     roster: tuple[PeerKey, ...] = field(default=(), repr=False)
     digest: bytes = b""
@@ -64,21 +65,23 @@ def enrol(
     entropy: Entropy,
     crypto: CryptoSuite | None = None,
 ) -> Member:
-    """Draw key and credential, and make the enrolment. Store the result before sending anything."""
+    """Draw keys and credential, and make the enrolment. Store it before sending anything."""
     # The invitation binds the parameters by hash: other parameters may promise less privacy.
     if invitation.params != params.digest:
         raise ProtocolError("the invitation is for other parameters: do not enrol, ask the owner")
     crypto = StandardCrypto() if crypto is None else crypto
     keys = crypto.keypair(entropy)
     credential = entropy.bytes(32)
+    device = SigningKey.generate(entropy)
     enrolment = Enrolment(
         params.survey,
         invitation.access,
         keys.public,
         invitation.authenticate_key(keys.public),
         sha256(credential).digest(),
+        device.public,
     )
-    return Member(params, keys, credential, enrolment, invitation.user, crypto)
+    return Member(params, keys, credential, enrolment, invitation.user, device, crypto)
 
 
 def poll_request(member: Member) -> PollRequest:
@@ -93,7 +96,9 @@ def verify_roster(member: Member, message: Roster) -> Member | Rejection:
 
     Rejected unless the aggregator signed exactly these entries and they satisfy the parameters.
     """
-    confirmation = verify_message(member.params.keys.s2, Party.AGGREGATOR, message.confirmation)
+    confirmation = verify_message(
+        member.params.keys.aggregator, Party.AGGREGATOR, message.confirmation
+    )
     if not isinstance(confirmation, RosterConfirmation):
         return reject(Reason.UNSIGNED, "The aggregator did not sign this roster")
     # check: roster-length - entries without end must be counted before they are built
@@ -149,7 +154,7 @@ def confirmation_problem(
     if not params.minimum <= n <= params.n_max:
         return reject(Reason.TOO_FEW, "the roster is too small or too large")
     # An aggregator that chose its value after it saw the roster could choose the neighbours.
-    if params.topology.reveals_with_roster and params.keys.s2_commitment not in (
+    if params.topology.reveals_with_roster and params.keys.aggregator_commitment not in (
         NO_COMMITMENT,
         sha256(confirmation.revealed).digest(),
     ):

@@ -12,7 +12,8 @@ class Enrolment(Message):
     """A participant joins the roster with a fresh key.
 
     `mac` is made with the invitation's key, for the aggregator. `credential_hash` is the hash of
-    the 32 bytes with which the client authenticates from now on.
+    the 32 bytes with which the client authenticates once it is on the roster, and `device_key`
+    verifies what it sends with its invitation (`survey.devices`).
     """
 
     survey: Id
@@ -20,6 +21,7 @@ class Enrolment(Message):
     public_key: Hash
     mac: Hash
     credential_hash: Hash
+    device_key: Hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class FromMember(Message):
     credential: Hash
 
 
-ENROLMENT_BYTES = len(encode(Enrolment(bytes(16), bytes(32), bytes(32), bytes(32), bytes(32))))
+ENROLMENT_BYTES = len(encode(Enrolment(bytes(16), *(bytes(32),) * 5)))
 
 
 @dataclass(frozen=True, slots=True)

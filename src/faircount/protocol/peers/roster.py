@@ -68,7 +68,7 @@ class RosterCoordinator(CoordinatorRules):
         After a restore, a member of the confirmed roster may repeat the enrolment that the
         coordinator lost.
         """
-        user = coordinator.admit_person(s, rows, message.access, message.public_key)
+        user = coordinator.admit_participant(s, rows, message)
         if isinstance(user, Rejection):
             return s, (user,)
         is_enrolling = s.phase is Phase.ENROLLING and not s.roster
@@ -125,9 +125,10 @@ class RosterCoordinator(CoordinatorRules):
         self, s: Coordinator, rows: StepRows, message: OutcomeRequest
     ) -> coordinator.Change:
         """The roster and its confirmation, for somebody who was invited."""
+        user = coordinator.recognize_device(s, rows, message)
         # check: roster-for-invited - anybody could read who takes part
-        if coordinator.invited_user(rows, message.access) is None:
-            return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
+        if isinstance(user, Rejection):
+            return s, (user,)
         return s, (roster_message(s),)
 
     def answer_poll(

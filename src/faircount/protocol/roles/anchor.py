@@ -87,7 +87,7 @@ def anchor_aggregator_step(
     advances = (
         # check: ledger-anchored - an old backup would give the spent budget back
         (ledger, _ledger_head(before), _ledger_head(after)),
-        (survey, before.newest_link.hash, after.newest_link.hash),
+        (survey, before.chain_end.hash, after.chain_end.hash),
     )
     is_next = all(anchor.advance(name, old, new) for name, old, new in advances if old != new)
     # check: aggregator-step-anchored - a rolled back aggregator would sign twice

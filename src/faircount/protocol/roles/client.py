@@ -23,6 +23,7 @@ from typing import Any
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.protocol.survey.acknowledgement import verify_acknowledgement
+from faircount.protocol.survey.devices import ALL_NOTICES, sign_for_device
 from faircount.protocol.survey.inclusion import Entry, verify_inclusion
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import SurveyParameters
@@ -33,11 +34,12 @@ from faircount.protocol.wire.messages import (
     Acknowledgement,
     FinalStatement,
     InclusionProof,
+    NotReady,
     OutcomeRequest,
     Published,
     Withdrawal,
 )
-from faircount.protocol.wire.signing import Statement, verify_statement
+from faircount.protocol.wire.signing import SigningKey, Statement, verify_statement
 from faircount.protocol.wire.stored import StoredState
 
 
@@ -55,10 +57,11 @@ class ClientState(StoredState):
         state: what the topology keeps; None before the first visit
         waiting: messages that the coordinator has not acknowledged yet, byte for byte
         acknowledgements: the coordinator's signatures for those that it has stored
-        refused: number of responses from the coordinator that failed a check
+        failed_checks: number of responses from the coordinator that failed a check
         outcome: how the survey ended, as the aggregator signed it
         counted: whether the published result includes this participant
-        withdrawn: whether the participant has withdrawn the response
+        withdrawal: the message with which the participant has withdrawn the response
+        notices: what else happened with the invitation, as flags (`Notice`)
     """
 
     stored_tag = "client"
@@ -67,10 +70,16 @@ class ClientState(StoredState):
     state: TopologyClientState | None = None
     waiting: tuple[Message, ...] = ()
     acknowledgements: tuple[Acknowledgement, ...] = ()
-    refused: int = 0
+    failed_checks: int = 0
     outcome: Statement | None = None
     counted: bool = False
-    withdrawn: bool = False
+    withdrawal: Withdrawal | None = None
+    notices: int = 0
+
+    @property
+    def withdrawn(self) -> bool:
+        """Whether the participant has withdrawn the response."""
+        return self.withdrawal is not None
 
     def without_waiting(self, message: Message) -> "ClientState":
         """Return the state in which a message no longer waits to be sent."""
@@ -101,7 +110,7 @@ class ClientState(StoredState):
         """
         signed = response.published if isinstance(response, InclusionProof) else response.statement
         # The coordinator relays the statement, so only the aggregator's signature counts.
-        statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
+        statement = verify_statement(params.keys.aggregator, Party.AGGREGATOR, signed)
         if statement is None or not isinstance(statement.message, Published | Aborted):
             return self.with_refused_response()
         if (
@@ -115,16 +124,23 @@ class ClientState(StoredState):
         )
         return replace(self, waiting=(), outcome=statement, counted=counted)
 
+    def with_notices(self, notices: int) -> "ClientState":
+        """Return the state with what the coordinator told about the invitation."""
+        # Notices are never taken back: a restored coordinator may have forgotten some. Flags of a
+        # newer or dishonest coordinator that nobody here knows are left out.
+        known = self.notices | notices & ALL_NOTICES
+        return self if known == self.notices else replace(self, notices=known)
+
     def with_refused_response(self) -> "ClientState":
         """Return the state after a response that failed a check; only the count changes."""
-        return replace(self, refused=self.refused + 1)
+        return replace(self, failed_checks=self.failed_checks + 1)
 
 
 def has_progressed(before: ClientState, after: ClientState) -> bool:
     """Whether a response moved the client on, so that it may have another message on this visit."""
     # A refused response must not lead to another request at once: a dishonest coordinator could
     # keep the client in that loop for ever.
-    return after is not before and after.refused == before.refused
+    return after is not before and after.failed_checks == before.failed_checks
 
 
 class Client(ABC):
@@ -138,15 +154,23 @@ class Client(ABC):
     def entry(self, client: ClientState) -> Entry:
         """User id and key under which a result would include this client."""
 
+    @abstractmethod
+    def device(self, client: ClientState) -> SigningKey:
+        """The key that a started client has drawn to prove that it is the one that answered."""
+
     def outcome_request(self, client: ClientState) -> Message:
         """The request for the survey's outcome and, once published, the inclusion proof."""
-        return OutcomeRequest(self.params(client).survey, client.invitation.access)
+        params = self.params(client)
+        access = client.invitation.access
+        return sign_for_device(OutcomeRequest, params, access, self.device(client))
 
     def withdraw(self, client: ClientState) -> ClientState:
         """Withdraw the response for good. The coordinator decides whether this was in time."""
-        withdrawal = Withdrawal(self.params(client).survey, client.invitation.access)
+        params = self.params(client)
+        access = client.invitation.access
+        withdrawal = sign_for_device(Withdrawal, params, access, self.device(client))
         # Whatever else was waiting must not be sent after the withdrawal.
-        return replace(client, waiting=(withdrawal,), withdrawn=True)
+        return replace(client, waiting=(withdrawal,), withdrawal=withdrawal)
 
     def message_to_resend(self, client: ClientState) -> Message | None:
         """An acknowledged message to send again on a later visit.
@@ -170,6 +194,9 @@ class Client(ABC):
         self, client: ClientState, request: Message, response: Message, entropy: Entropy
     ) -> ClientState:
         """Return the state after the coordinator's response to a request."""
+        client = client.with_notices(getattr(response, "notices", 0))
+        if isinstance(response, NotReady):
+            return client
         if isinstance(response, Acknowledgement):
             return client.with_acknowledgement(self.params(client), request, response)
         if isinstance(response, (InclusionProof, FinalStatement)):

@@ -7,8 +7,8 @@ and sends the messages afterwards. A crash in between loses messages, which are 
 the state; it never sends something that was not stored.
 
 A row is written once under its natural key. Writing the same bytes again changes nothing, and
-other bytes are a conflict that the sender is told about. Only invitations (`roles.reissue`), parts
-of a manifest and verdicts about them are overwritten.
+other bytes are a conflict that the sender is told about. Only invitations (`roles.reissue`),
+notices about them, parts of a manifest and their verifications are overwritten.
 """
 
 from abc import ABC, abstractmethod
@@ -30,13 +30,23 @@ Upload = tuple[int, int | bytes, int]
 sender's position in the roster.
 """
 
-COORDINATOR_TABLES = ("invited", "first_messages", "keys", "uploads", "withdrawn", "manifest_parts")
-"""Access value by user, first message by user, user by public key, upload by `Upload`, hash of a
-withdrawal by user, and earlier parts of the manifest by number.
+COORDINATOR_TABLES = (
+    "invited",
+    "first_messages",
+    "keys",
+    "devices",
+    "notices",
+    "uploads",
+    "withdrawn",
+    "manifest_parts",
+)
+"""Access value by user, first message by user, user by public key, key of the answering device by
+user, what happened with the invitation since by user, upload by `Upload`, hash of a withdrawal by
+user, and earlier parts of the manifest by number.
 """
 
-AGGREGATOR_TABLES = ("mac_keys", "manifest_parts", "part_verdicts")
-"""Enrolment MAC key by user, earlier parts of the manifest, and verdicts about its parts."""
+AGGREGATOR_TABLES = ("mac_keys", "manifest_parts", "part_verifications")
+"""Enrolment MAC key by user, earlier parts of the manifest, and the verifications of its parts."""
 
 ACKNOWLEDGED_TABLES = ("first_messages", "uploads")
 """Tables of participants' messages, stored with the hash that the coordinator acknowledged."""
@@ -127,7 +137,9 @@ class MemoryRows(RowReader):
 
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, if there is one."""
-        return self.table(table).get(key)
+        # Without `self.table`: steps look up a dozen rows for each report.
+        rows = self._tables.get(table)
+        return None if rows is None else rows.get(key)
 
     def keys(self, table: str) -> list[Any]:
         """All keys of a table, ascending."""
@@ -237,11 +249,13 @@ class StepRows:
         self.invited = WriteOnce[bytes, bytes](self, "invited")
         self.first_messages = Acknowledged[bytes](self, "first_messages")
         self.keys = WriteOnce[bytes, bytes](self, "keys")
+        self.devices = WriteOnce[bytes, bytes](self, "devices")
+        self.notices = WriteOnce[bytes, bytes](self, "notices")
         self.uploads = Acknowledged[Upload](self, "uploads")
         self.withdrawn = WriteOnce[bytes, bytes](self, "withdrawn")
         self.manifest_parts = WriteOnce[bytes, Message](self, "manifest_parts")
         self.mac_keys = WriteOnce[bytes, bytes](self, "mac_keys")
-        self.part_verdicts = WriteOnce[bytes, Message](self, "part_verdicts")
+        self.part_verifications = WriteOnce[bytes, Message](self, "part_verifications")
 
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, as this step has left it."""

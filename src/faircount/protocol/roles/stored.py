@@ -7,7 +7,7 @@ not stored but injected when a state is read: the `CryptoSuite`, and for the agg
 of its population, which many surveys share and which is stored by itself (`survey.stored_ledger`).
 What can be derived cheaply (graph, tree, ballot) is derived again.
 
-Rows of a table have keys and values of fixed types (`TABLE_FORMS`), so they are stored without
+Rows of a table have keys and values of fixed types (`TABLE_CODECS`), so they are stored without
 tags or lengths.
 """
 
@@ -116,44 +116,46 @@ class Row:
     hash: bytes = b""
 
 
-class TableForm(NamedTuple):
+class TableCodecs(NamedTuple):
     """The codecs of a table's keys and values."""
 
     key: FieldCodec
     value: FieldCodec
 
 
-TABLE_FORMS: Mapping[str, TableForm] = {
-    "invited": TableForm(stored_codec(bytes), stored_codec(bytes)),
-    "first_messages": TableForm(stored_codec(bytes), stored_codec(Message)),
-    "keys": TableForm(stored_codec(bytes), stored_codec(bytes)),
-    "uploads": TableForm(stored_codec(Upload), stored_codec(Message)),
-    "withdrawn": TableForm(stored_codec(bytes), stored_codec(bytes)),
-    "manifest_parts": TableForm(stored_codec(bytes), stored_codec(Message)),
-    "mac_keys": TableForm(stored_codec(bytes), stored_codec(bytes)),
-    "part_verdicts": TableForm(stored_codec(bytes), stored_codec(Message)),
+TABLE_CODECS: Mapping[str, TableCodecs] = {
+    "invited": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
+    "first_messages": TableCodecs(stored_codec(bytes), stored_codec(Message)),
+    "keys": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
+    "devices": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
+    "notices": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
+    "uploads": TableCodecs(stored_codec(Upload), stored_codec(Message)),
+    "withdrawn": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
+    "manifest_parts": TableCodecs(stored_codec(bytes), stored_codec(Message)),
+    "mac_keys": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
+    "part_verifications": TableCodecs(stored_codec(bytes), stored_codec(Message)),
 }
 
 
 def encode_row(write: RowWrite) -> Row:
     """A row that a step writes, as it is stored."""
-    form = _form(write.table)
-    key = _encode_bare(form.key, write.key)
-    value = _encode_bare(form.value, write.value)
+    codecs = _codecs_of(write.table)
+    key = _encode_bare(codecs.key, write.key)
+    value = _encode_bare(codecs.value, write.value)
     return Row(write.table, key, value, write.hash)
 
 
 def decode_row(row: Row) -> RowWrite:
     """The row that a step wrote."""
-    form = _form(row.table)
-    key = _decode_bare(form.key, row.key)
-    value = _decode_bare(form.value, row.value)
+    codecs = _codecs_of(row.table)
+    key = _decode_bare(codecs.key, row.key)
+    value = _decode_bare(codecs.value, row.value)
     return RowWrite(row.table, key, value, row.hash)
 
 
 def encode_key(table: str, key: Any) -> bytes:
     """The key of a row as it is stored."""
-    return _encode_bare(_form(table).key, key)
+    return _encode_bare(_codecs_of(table).key, key)
 
 
 def encode_rows(writes: Iterable[RowWrite]) -> bytes:
@@ -166,11 +168,11 @@ def decode_rows(data: bytes) -> list[RowWrite]:
     return [decode_row(row) for row in decode_value(_ROWS, data)]
 
 
-def _form(table: str) -> TableForm:
-    form = TABLE_FORMS.get(table)
-    if form is None:
+def _codecs_of(table: str) -> TableCodecs:
+    codecs = TABLE_CODECS.get(table)
+    if codecs is None:
         raise MalformedError("there is no table of this name")
-    return form
+    return codecs
 
 
 def _encode_bare(codec: FieldCodec, value: Any) -> bytes:

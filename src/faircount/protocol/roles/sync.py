@@ -23,9 +23,9 @@ from faircount.protocol.wire.messages import Aborted, Published, Reservation, Sy
 from faircount.protocol.wire.roster_messages import RosterConfirmation, RosterEntry, RosterProposal
 from faircount.protocol.wire.signing import (
     UNCHAINED,
-    Link,
+    ChainLink,
     Statement,
-    compute_link,
+    compute_chain_link,
     is_chain,
     verify_statement,
 )
@@ -48,10 +48,10 @@ class AggregatorHistory:
     # All parts of the manifest but the last, which is `manifest`.
     parts: tuple[Message, ...] = ()
 
-    def link(self, number: int) -> Link:
-        """The link to the statement with this number, counted from 1."""
+    def chain_link(self, number: int) -> ChainLink:
+        """The chain link to the statement with this number, counted from 1."""
         if 0 < number <= len(self.statements):
-            return compute_link(self.statements[number - 1].signed)
+            return compute_chain_link(self.statements[number - 1].signed)
         return UNCHAINED
 
     @property
@@ -62,8 +62,11 @@ class AggregatorHistory:
 
 def _contents(statements: Sequence[Statement], kind: type[M]) -> list[M]:
     """The contents of this kind, in the order in which they were signed."""
-    contents = (statement.message for statement in statements)
-    return [content for content in contents if isinstance(content, kind)]
+    contents = list[M]()
+    for statement in statements:
+        if isinstance(statement.message, kind):
+            contents.append(statement.message)
+    return contents
 
 
 def verify_sync(
@@ -84,7 +87,9 @@ def verify_sync(
         return None
 
     reservations = _contents(statements, Reservation)
-    reserved_hash = reservations[-1].manifest_hash if reservations else None
+    reserved_hash = None
+    if reservations:
+        reserved_hash = reservations[-1].manifest_hash
     manifest = None
     manifest_hash = None
     if message.manifest:
@@ -93,7 +98,7 @@ def verify_sync(
     # In two-stage the newest reservation may be that of the election, before any manifest.
     before_manifest = manifest is None and not params.topology.reveals_with_roster
 
-    parts = tuple(decode(part) for part in message.earlier)
+    parts = tuple(map(decode, message.earlier))
     same_kind = all(type(part) is type(manifest) for part in parts)
     # check: manifest-has-reservation - the aggregator shows a manifest that it never granted
     if same_kind and (manifest_hash == reserved_hash or before_manifest):
@@ -114,7 +119,7 @@ def _verify_statements(
         return None
     statements = []
     for signed in message.statements:
-        statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
+        statement = verify_statement(params.keys.aggregator, Party.AGGREGATOR, signed)
         if statement is None or getattr(statement.message, "survey", None) != params.survey:
             return None
         # A history inside a history could be nested without end.

@@ -58,7 +58,9 @@ def verify_acknowledgement(
     if root is None:
         return False
     # check: acknowledgement-signed - an unsigned confirmation proves nothing
-    return verify(params.keys.s1, answer.signature, _signed_bytes(answer.survey, answer.size, root))
+    return verify(
+        params.keys.coordinator, answer.signature, _signed_bytes(answer.survey, answer.size, root)
+    )
 
 
 def _leaf(message_hash: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """The privacy budget of a population, which the aggregator keeps in a ledger.
 
 A survey's charge is reserved before the aggregator receives any encrypted share. Afterwards it is
-settled, at the guarantee that remained, or released if no share was sent. A reservation counts as
+settled, at the guarantee that remained, or cancelled if no share was sent. A reservation counts as
 spent until then, because the result may have been published already.
 
 Charges add up like releases of any (epsilon, delta) mechanisms: by the exact composition of their
@@ -41,7 +41,7 @@ class Status(StrEnum):
 
     RESERVED = "reserved"
     SPENT = "spent"
-    RELEASED = "released"
+    CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Ledger:
     def costs(self) -> list[tuple[float, float]]:
         """(epsilon, delta) of every charge that counts."""
         # A reservation counts as well: its result may have been published before a crash.
-        counting = (charge for charge in self.charges if charge.status is not Status.RELEASED)
+        counting = (charge for charge in self.charges if charge.status is not Status.CANCELLED)
         return [(charge.epsilon, charge.delta) for charge in counting]
 
     @property
@@ -130,7 +130,7 @@ class Ledger:
             return epsilon, delta
         return (composed, self.delta) if composed < epsilon else (epsilon, delta)
 
-    def admits(self, charge: Charge) -> bool:
+    def covers(self, charge: Charge) -> bool:
         """Whether the budget is enough for this charge besides the others."""
         # check: closed-population - a ledger restored from a backup would grant spent budget again
         if self.closed:
@@ -139,11 +139,11 @@ class Ledger:
         return fits_budget(after.costs, self.epsilon, self.delta, self.adaptive)
 
     def reserve(self, charge: Charge) -> "Ledger":
-        """The ledger with this charge reserved; the caller has asked `admits`."""
-        if self.find(charge.survey) is not None or not self.admits(charge):
+        """The ledger with this charge reserved; the caller has asked `covers`."""
+        if self.find(charge.survey) is not None or not self.covers(charge):
             raise ProtocolError(
-                "this survey is charged already, or the budget does not admit it: "
-                "ask admits() first"
+                "this survey is charged already, or the budget does not cover it: "
+                "ask covers() first"
             )
         # Numbers without gaps: a missing one shows that somebody withholds a reservation.
         number = len(self.heads) + 1
@@ -151,9 +151,9 @@ class Ledger:
         after = self._with_charges((*self.charges, replace(charge, reservation=number)))
         return replace(after, heads=(*self.heads, head))
 
-    def release(self, survey: bytes) -> "Ledger":
+    def cancel(self, survey: bytes) -> "Ledger":
         """The ledger without a reservation: only for a survey whose shares were never sent."""
-        return self._end_reservation(survey, status=Status.RELEASED)
+        return self._end_reservation(survey, status=Status.CANCELLED)
 
     def settle(
         self, survey: bytes, epsilon: float | None = None, delta: float | None = None
@@ -237,7 +237,7 @@ class Ledger:
     def _end_reservation(self, survey: bytes, **change: object) -> "Ledger":
         before = self.find(survey)
         if before is None or before.status is not Status.RESERVED:
-            raise ProtocolError("only a reserved charge can be released or settled")
+            raise ProtocolError("only a reserved charge can be cancelled or settled")
         after = replace(before, **change)  # type: ignore[arg-type]  # fields of Charge
         charges = [after if charge is before else charge for charge in self.charges]
         return self._with_charges(tuple(charges))

@@ -68,9 +68,9 @@ ENGLISH: Mapping[EndCode, str] = {
         "{readable} responses can be decrypted and added up, {minimum} are needed"
     ),
     EndCode.OVER_BUDGET: "the privacy budget of this population is not enough",
-    EndCode.AGGREGATOR_RESTORED: "The aggregator (S2) was restored from a backup",
+    EndCode.AGGREGATOR_RESTORED: "the aggregator (S2) was restored from a backup",
     EndCode.COORDINATOR_RESTORED: (
-        "The coordinator (S1) was restored from a backup and cannot go on"
+        "the coordinator (S1) was restored from a backup and cannot go on"
     ),
     EndCode.REPORTS_LOST: "reports were damaged or lost after the batch was fixed",
     EndCode.ATTEMPTS_USED: "participants were missing in each of {attempts} attempts",
@@ -79,12 +79,12 @@ ENGLISH: Mapping[EndCode, str] = {
     ),
     EndCode.NO_SUBSTITUTE: "nobody is left who could take over a slot: elect phi + 1 helpers only",
     EndCode.NOT_INVITED: "no invitation vouches for anybody who enrolled",
-    EndCode.CORRUPT_SUM: "the opened sum is outside the range that honest responses can reach",
-    EndCode.AGGREGATOR_REFUSED: "The aggregator (S2) refused the batch (reason {reason})",
-    EndCode.AGGREGATOR_CONTRADICTION: "The aggregator (S2) contradicted itself",
-    EndCode.COORDINATOR_CONTRADICTION: "The coordinator (S1) contradicted itself",
+    EndCode.CORRUPT_SUM: "the sum is outside the range that honest responses can reach",
+    EndCode.AGGREGATOR_REFUSED: "the aggregator (S2) refused the batch (reason {reason})",
+    EndCode.AGGREGATOR_CONTRADICTION: "the aggregator (S2) contradicted itself",
+    EndCode.COORDINATOR_CONTRADICTION: "the coordinator (S1) contradicted itself",
     EndCode.AGGREGATOR_SECRET_LOST: (
-        "The aggregator (S2) does not hold the value that it has committed to"
+        "the aggregator (S2) does not hold the value that it has committed to"
     ),
     EndCode.OPERATOR: "the operator of one of the servers stopped the survey",
 }
@@ -193,5 +193,5 @@ def ending_of(stated: Aborted) -> Ending:
 def describe_abort(stated: Aborted) -> str:
     """The reason in English; it says so where only the coordinator can know the reason."""
     # The aggregator signs the end without being able to verify a reason of the coordinator.
-    reported = "The coordinator (S1) reports: " if stated.by == Party.COORDINATOR else ""
+    reported = "the coordinator (S1) reports: " if stated.by == Party.COORDINATOR else ""
     return f"{reported}{ending_of(stated)}"

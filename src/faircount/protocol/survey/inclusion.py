@@ -23,7 +23,7 @@ from faircount.protocol.wire.digests import (
     verify_proof,
 )
 from faircount.protocol.wire.messages import InclusionProof, Published, Signed
-from faircount.protocol.wire.packed_rows import batched
+from faircount.protocol.wire.packed_rows import split_into_batches
 from faircount.protocol.wire.signing import verify_message
 
 Entry = tuple[bytes, bytes]
@@ -62,14 +62,14 @@ class _Accepted:
 def _tree_above_blocks(accepted: _Accepted) -> Levels:
     """The tree whose leaves are the roots of the blocks; every participant's proof needs it."""
     leaves = roster_leaves(accepted.entries(range(accepted.size)))
-    return build_tree(merkle_root(block) for block in batched(leaves, BLOCK))
+    return build_tree(merkle_root(block) for block in split_into_batches(leaves, BLOCK))
 
 
 def verify_inclusion(
     params: SurveyParameters, answer: InclusionProof, user: bytes, public_key: bytes
 ) -> bool:
     """Whether the aggregator's signed result counts the entry with this user id and key."""
-    published = verify_message(params.keys.s2, Party.AGGREGATOR, answer.published)
+    published = verify_message(params.keys.aggregator, Party.AGGREGATOR, answer.published)
     # A result of another survey by the same aggregator has a valid signature, too.
     if not isinstance(published, Published) or published.survey != params.survey:
         return False

@@ -8,7 +8,8 @@ A client shows the hash of its token to the coordinator, and never the token. It
 MAC over its public key, which the aggregator verifies, so that the coordinator can neither invent
 participants nor replace their keys. The user id is derived from what the coordinator has: both
 servers name a participant in the same way, and the aggregator cannot act as the participant towards
-the coordinator.
+the coordinator. The owner could, who has the token: so the first message of a participant names a
+key of the device (`survey.devices`), and the invitation alone does nothing from then on.
 """
 
 import hmac

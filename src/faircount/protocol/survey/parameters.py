@@ -26,17 +26,23 @@ from faircount.protocol.wire.digests import params_digest, tagged_hash
 
 VERSION = 2
 NO_COMMITMENT = bytes(32)
+NO_KEY = bytes(32)
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Public keys of both servers, and their commitments to values that they reveal later."""
+    """Public keys of both servers, and their commitments to values that they reveal later.
 
-    s1: bytes  # Ed25519, of the coordinator
-    s2: bytes  # Ed25519, of the aggregator
+    All but the operators' keys are made for one survey.
+    """
+
+    coordinator: bytes  # Ed25519
+    aggregator: bytes  # Ed25519
     encryption_key: bytes  # X25519, of the aggregator: clients encrypt shares for it
-    s1_commitment: bytes = NO_COMMITMENT
-    s2_commitment: bytes = NO_COMMITMENT
+    coordinator_commitment: bytes = NO_COMMITMENT
+    aggregator_commitment: bytes = NO_COMMITMENT
+    s1_operator_key: bytes = NO_KEY  # Ed25519, of the organization that runs the coordinator
+    s2_operator_key: bytes = NO_KEY  # Ed25519, of the organization that runs the aggregator
 
     def __post_init__(self) -> None:
         if any(len(getattr(self, key.name)) != 32 for key in fields(self)):
@@ -53,7 +59,7 @@ class SurveyParameters:
     k, t:       masked: number of neighbours and recovery threshold. two-stage: k = phi + 1 elects
                 that many helpers for every item, instead of m'_j. Otherwise 0
     attempts:   how often clients may be asked again
-    phases:     seconds until the deadline of each phase in which clients act
+    phase_seconds: seconds until the deadline of each phase in which clients act
     grace:      seconds for which a phase that has too few participants at its deadline is held open
     population: the people whose budget is charged; all surveys of a population add up
     owner, purpose, contact, s1_operator, s2_operator: what a participant reads before responding
@@ -71,7 +77,7 @@ class SurveyParameters:
     k: int = 0
     t: int = 0
     attempts: int = 1
-    phases: tuple[int, ...] = ()
+    phase_seconds: tuple[int, ...] = ()
     grace: int = 0
     population: str = ""
     owner: str = ""
@@ -90,17 +96,18 @@ class SurveyParameters:
         check_integer("k", self.k, most=canonical.LARGEST)
         check_integer("t", self.t, most=canonical.LARGEST)
         check_integer("grace", self.grace, most=canonical.LARGEST)
-        for seconds in self.phases:
-            check_integer("phases", seconds, most=canonical.LARGEST)
+        for seconds in self.phase_seconds:
+            check_integer("phase_seconds", seconds, most=canonical.LARGEST)
         check_integer("minimum", self.minimum, least=2, most=self.n_max)
         check_integer("attempts", self.attempts, least=1, most=1 << 16)
         check_integer("n_max", self.n_max, least=2, most=1 << 31)
         if self.relation is not Relation.REPLACE_ONE:
             # Who takes part is known, so hiding whether somebody does cannot be promised.
             raise ParameterError("surveys promise replace-one: the roster is public")
-        if self.phases and len(self.phases) != len(self.topology.phases):
+        if self.phase_seconds and len(self.phase_seconds) != len(self.topology.phases):
             raise ParameterError(
-                f"phases needs one number of seconds for each of {len(self.topology.phases)} phases"
+                "phase_seconds needs one number of seconds for each of "
+                f"{len(self.topology.phases)} phases"
             )
         self.topology.adapt_mechanism(self.mechanism)  # refuses what cannot run there
         self.topology.check(self)
@@ -160,7 +167,7 @@ class SurveyParameters:
             "topology": str(self.topology),
             "phi": self.phi,
             "n_max": self.n_max,
-            "phases": list(self.phases),
+            "phase_seconds": list(self.phase_seconds),
             "epsilon": canonical.format_real(self.epsilon),
             "delta": canonical.format_real(self.delta),
             "relation": str(self.relation),
@@ -183,7 +190,7 @@ class SurveyParameters:
                 delta=canonical.parse_real(plain["delta"]),
                 keys=Keys(**{name: bytes.fromhex(key) for name, key in plain["keys"].items()}),
                 relation=Relation(plain["relation"]),
-                phases=tuple(plain["phases"]),
+                phase_seconds=tuple(plain["phase_seconds"]),
                 **{name: plain[name] for name in _COPIED},
             )
         # Published bytes can be anything: what goes wrong inside is the sender's mistake, not ours.

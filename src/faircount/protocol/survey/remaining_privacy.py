@@ -16,7 +16,7 @@ from faircount.mechanisms.secret_shared import FieldMechanism
 def remaining_guarantee(
     mechanism: FieldMechanism, included: int, epsilon: float, places: Sequence[int] | None = None
 ) -> Guarantee:
-    """The weakest exact guarantee if `included` of the n participants are in the sum.
+    """The weakest guarantee if `included` of the n participants are in the sum.
 
     The covered number of colluding participants is among them.
 

@@ -62,7 +62,11 @@ def check_commitments(params: SurveyParameters) -> None:
 
 def commitment_of(params: SurveyParameters, server: Party) -> bytes:
     """A server's commitment: the hash of its value."""
-    return params.keys.s1_commitment if server is Party.COORDINATOR else params.keys.s2_commitment
+    return (
+        params.keys.coordinator_commitment
+        if server is Party.COORDINATOR
+        else params.keys.aggregator_commitment
+    )
 
 
 def noise_stream(

@@ -47,6 +47,8 @@ class Reason(IntEnum):
     DISCONNECTED = 11  # the graph of masks falls apart without removed edges or phi participants
     WRONG_SHARES = 12  # encrypted shares are not those of the manifest
     CLOSED = 13  # the survey was aborted, or its population is closed
+    INVITATION_USED = 14  # another device has answered, or withdrawn, with this invitation
+    INVITATION_REPLACED = 15  # the owner has exchanged this invitation for another one
 
 
 @message(0, Party.CLIENT)
@@ -120,8 +122,8 @@ def addressee(outgoing: Message) -> Party:
 class Reservation(Message):
     """The aggregator has recorded this manifest for good, and reserved privacy budget for it.
 
-    It is sent before any encrypted share is: budget is charged first, data are opened afterwards.
-    DAP has no counterpart, since it keeps no budget.
+    It is sent before any encrypted share is: budget is charged first, data are decrypted later. DAP
+    has no counterpart, since it keeps no budget.
     """
 
     survey: Id
@@ -183,7 +185,7 @@ class Published(Message):
     realized_epsilon: VarBytes
     realized_delta: VarBytes
     against: tuple[AdversaryGuarantee, ...] = ()  # where adversaries see different things
-    refused: U32 = 0  # reports of the manifest that do not count: not decryptable or not valid
+    rejected: U32 = 0  # reports of the manifest that do not count: not decryptable or not valid
 
 
 @message(7, Party.COORDINATOR)
@@ -235,21 +237,29 @@ class PollRequest(Message):
 
 @message(12, Party.COORDINATOR)
 class OutcomeRequest(Message):
-    """An invited participant asks for the roster, or whether their response was counted."""
+    """An invited participant asks for the roster, or whether their response was counted.
+
+    Signed with the key of the device that answered (`survey.devices`).
+    """
 
     survey: Id
     access: Hash
+    device_key: Hash
+    signature: Signature
 
 
 @message(14, Party.COORDINATOR)
 class Withdrawal(Message):
     """An invited participant withdraws their response, or will give none; final.
 
-    Possible until the coordinator has fixed the batch manifest.
+    Possible until the coordinator has fixed the batch manifest. Signed with the key of the device
+    that answered: an owner has the invitation, too, and must not be able to take answers back.
     """
 
     survey: Id
     access: Hash
+    device_key: Hash
+    signature: Signature
 
 
 @message(13, Party.COORDINATOR)
@@ -266,11 +276,13 @@ class Refusal(Message):
 class NotReady(Message):
     """Nothing to do now: ask again later. `phase` is the phase of the survey.
 
-    DAP: a response without a body that asks to retry later.
+    `notices` are what else happened with the invitation (`survey.devices.Notice`). DAP: a response
+    without a body that asks to retry later.
     """
 
     survey: Id
     phase: VarBytes
+    notices: U8 = 0
 
 
 @message(21, Party.CLIENT)
@@ -281,6 +293,7 @@ class InclusionProof(Message):
     index: U32
     size: U32
     path: Sequence[Hash]
+    notices: U8 = 0
 
 
 @message(22, Party.CLIENT)
@@ -288,6 +301,7 @@ class FinalStatement(Message):
     """The aggregator's final statement, for a participant whom it does not count."""
 
     statement: Signed
+    notices: U8 = 0
 
 
 def decode(data: bytes) -> Message:

@@ -100,7 +100,7 @@ def _every_second_group(group: Group, count: int) -> tuple[int, int, int]:
     return mask, addend, carries
 
 
-def batched(values: Iterable[T], most: int) -> Iterator[list[T]]:
+def split_into_batches(values: Iterable[T], most: int) -> Iterator[list[T]]:
     """Values as they come, at most `most` in each list."""
     waiting = iter(values)
     while batch := list(islice(waiting, most)):
@@ -118,10 +118,10 @@ def sum_batches(batches: Iterable[Residues], q: int, count: int) -> Residues:
 
 def sum_packed(packed: Iterable[bytes], q: int, count: int) -> Residues:
     """The sum of packed vectors that are known to be canonical, as they come."""
-    batches = batched(packed, _ROWS_AT_ONCE)
+    batches = split_into_batches(packed, _ROWS_AT_ONCE)
     return sum_batches((unpack_rows(batch, q, count)[0] for batch in batches), q, count)
 
 
 def sum_vectors(vectors: Iterable[Residues], q: int, count: int) -> Residues:
     """The sum of vectors as they come."""
-    return sum_batches(map(np.stack, batched(vectors, _ROWS_AT_ONCE)), q, count)
+    return sum_batches(map(np.stack, split_into_batches(vectors, _ROWS_AT_ONCE)), q, count)

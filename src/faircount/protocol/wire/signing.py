@@ -65,7 +65,7 @@ Every client of a survey is shown the same roster confirmation and the same resu
 
 def verify(public: bytes, signature: bytes, data: bytes) -> bool:
     """Whether this key made the signature on this data."""
-    # Safe to cache: the verdict depends on nothing but these three values.
+    # Safe to cache: the outcome depends on nothing but these three values.
     if len(data) <= SHORT:
         return _verify_cached(public, signature, data)
     return _verify(public, signature, data)
@@ -84,20 +84,20 @@ _verify_cached = lru_cache(maxsize=256)(_verify)
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainLink:
     """A reference to a statement of the chain: its number and its hash."""
 
     number: int = 0
     hash: bytes = bytes(32)
 
 
-UNCHAINED = Link()
+UNCHAINED = ChainLink()
 """Where the chain begins; also for messages that belong to no chain."""
 
 
-def compute_link(signed: Signed) -> Link:
+def compute_chain_link(signed: Signed) -> ChainLink:
     """The reference to a statement, which the next one and the coordinator's requests carry."""
-    return Link(signed.number, sha256(_signed_bytes(signed)).digest())
+    return ChainLink(signed.number, sha256(_signed_bytes(signed)).digest())
 
 
 def is_chain(statements: Sequence[Signed]) -> bool:
@@ -106,14 +106,17 @@ def is_chain(statements: Sequence[Signed]) -> bool:
     for statement in statements:
         if statement.number != before.number + 1 or statement.previous != before.hash:
             return False
-        before = compute_link(statement)
+        before = compute_chain_link(statement)
     return True
 
 
-def sign(key: SigningKey, by: Party, content: Message, link: Link = UNCHAINED) -> Signed:
-    """The message with a signature; `link` is its number and the hash of the statement before."""
+def sign(key: SigningKey, by: Party, content: Message, chain_link: ChainLink = UNCHAINED) -> Signed:
+    """The message with a signature.
+
+    `chain_link` is its number and the hash of the statement before.
+    """
     # The signature field itself is not part of what is signed.
-    unsigned = Signed(int(by), encode(content), bytes(64), link.number, link.hash)
+    unsigned = Signed(int(by), encode(content), bytes(64), chain_link.number, chain_link.hash)
     return replace(unsigned, signature=key.sign(_signed_bytes(unsigned)))
 
 
@@ -126,10 +129,10 @@ class Statement:
 
 
 def make_statement(
-    key: SigningKey, by: Party, content: Message, link: Link = UNCHAINED
+    key: SigningKey, by: Party, content: Message, chain_link: ChainLink = UNCHAINED
 ) -> Statement:
     """Sign a message, and keep it decoded beside the signature."""
-    return Statement(sign(key, by, content, link), content)
+    return Statement(sign(key, by, content, chain_link), content)
 
 
 def verify_statement(public: bytes, by: Party, signed: Signed) -> Statement | None:

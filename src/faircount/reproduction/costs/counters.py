@@ -2,7 +2,7 @@
 
 The simulator in `protocol` computes the same sums without keeping every share. Here all shares are
 laid out as an array of senders by receivers, so that what every party draws, adds, sends and
-receives can be counted. The opened sum must equal the one that the mechanism itself computes:
+receives can be counted. The revealed sum must equal the one that the mechanism itself computes:
 otherwise something other than the protocol was counted.
 """
 
@@ -263,5 +263,5 @@ def _open_item(
 def _require_sum(opened_sum: Residues, expected: Residues) -> None:
     if not np.array_equal(opened_sum, expected):
         raise CorruptSumError(
-            "the sum that the parties opened is not the mechanism's: their counts mean nothing"
+            "the sum that the parties revealed is not the mechanism's: their counts mean nothing"
         )

@@ -80,7 +80,7 @@ GLOSSARY = {
     "against the groups' own truth": "an error of the privacy noise alone; 'against the "
     "population' also includes how the groups differ from all users",
     "user level, count level": "every user is simulated with real shares and reports, or the "
-    "opened sum is drawn directly from its law",
+    "revealed sum is drawn directly from its law",
 }
 
 
@@ -311,7 +311,7 @@ def _render_weights(lines: list[Line]) -> str:
 def _render_agreement(outcome: Outcome) -> Iterator[str]:
     yield page.render_heading("User level against count level", "agreement")
     yield page.render_paragraph(
-        "Most points draw the opened sum directly from its law. At these points every user was "
+        "Most points draw the revealed sum directly from its law. At these points every user was "
         "simulated: it responded, split its response into shares over the prime field, exchanged "
         "and added them (local mechanisms: sent a report). z is the difference in standard errors; "
         "about one in 20 lies beyond 2. Errors against the population are in agreement.csv."

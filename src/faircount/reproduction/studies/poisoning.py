@@ -177,7 +177,7 @@ def _attack_shared(mechanism: Laplace, crowd: Crowd, how: str, rng: np.random.Ge
     answers = np.concatenate([_list_answers(crowd.honest), _list_answers(crowd.malicious)])
     rows = mechanism.respond(answers, draw_stream(rng))
     q = mechanism.modulus
-    # Only the sum of all rows is opened, so one client's vector can carry all forged votes.
+    # Only the sum of all rows is revealed, so one client's vector can carry all forged votes.
     if crowd.size:
         rows[-1] = add(rows[-1], from_signed(forged, q), q)
     return mechanism.estimate(mechanism.decode(mechanism.total(rows), USERS), USERS, raw=True)

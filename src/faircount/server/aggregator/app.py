@@ -1,7 +1,7 @@
 """The aggregator's HTTP API.
 
 Only the coordinator and owners call it, and operators after a restore; participants never do. So it
-can stand behind a firewall.
+can stand behind a firewall, unless it serves the participant's page for the coordinator.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from faircount.protocol import Ledger
 from faircount.server.aggregator.reservations import reopen_population
 from faircount.server.aggregator.service import MAC_KEY_BYTES, USER_BYTES, AggregatorService
 from faircount.server.common import survey_keys
-from faircount.server.common.base import Server, delete_survey
+from faircount.server.common.base import Server, delete_survey, describe_operator
 from faircount.server.common.framing import frame_messages
 from faircount.server.common.http import (
     BYTES,
@@ -36,6 +36,7 @@ from faircount.server.common.http import (
     without_redirects,
 )
 from faircount.server.common.operator_calls import operator_routes
+from faircount.server.common.participant_page import bundle_routes
 from faircount.server.common.problems import RETRY_SECONDS, ProblemError
 from faircount.server.common.signed_requests import SignedRequest
 from faircount.server.common.tokens import Scope
@@ -92,7 +93,12 @@ class AggregatorCalls:
         """Create fresh keys for a new survey."""
         caller = await self.server.authenticator.require(request, Scope.OWNER)
         created = await survey_keys.create(self.server.database, self.server.keys, caller)
-        return json_response({**created.public(), "operator": self.server.operator}, 201)
+        operator = describe_operator(self.server.operator)
+        return json_response({**created.public(), **operator}, 201)
+
+    async def operator(self, _: Request) -> Response:
+        """Return who runs this server: name, public key and fingerprint."""
+        return json_response(describe_operator(self.server.operator))
 
     async def create(self, request: Request) -> Response:
         """Create a survey with the parameters in the body; its population must have a budget."""
@@ -114,8 +120,8 @@ class AggregatorCalls:
         survey = survey_id_of(request)
         part = part_number_of(request)
         lines = split_list(await read_body(request, PART), USER_BYTES + MAC_KEY_BYTES)
-        people = await self.service.add_people(caller, survey, part, lines)
-        return json_response({"people": people})
+        invited = await self.service.add_people(caller, survey, part, lines)
+        return json_response({"invited": invited})
 
     async def status(self, request: Request) -> Response:
         """Return the status of a survey at the aggregator."""
@@ -129,7 +135,7 @@ class AggregatorCalls:
         signed = SignedRequest(request.method, request.scope["path"], request.headers)
         # Before the body is read: a caller who is not the coordinator must not make the aggregator
         # keep 64 MiB in memory.
-        await self.service.admit(survey, signed)
+        await self.service.require_signed(survey, signed)
         params = await self.server.params(survey)
         body = await read_body(request, max_message(params.n_max))
         signed.check_body(body)
@@ -211,13 +217,17 @@ def plain_budget(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def aggregator_app(service: AggregatorService) -> Starlette:
-    """Build the aggregator's application."""
+def aggregator_app(service: AggregatorService, page_for: str = "") -> Starlette:
+    """Build the aggregator's application.
+
+    page_for: address of the coordinator whose page this server shows too, if any
+    """
     calls = AggregatorCalls(service)
     survey = "/v1/surveys/{survey}"
     population = "/v1/populations/{population}"
     routes = [
         Route("/v1/survey-keys", calls.create_survey_keys, methods=["POST"]),
+        Route("/v1/operator", calls.operator, methods=["GET"]),
         Route(population, calls.open_population, methods=["PUT"]),
         Route(population, calls.population, methods=["GET"]),
         Route(f"{population}/reservations", calls.reservations, methods=["POST"]),
@@ -228,6 +238,8 @@ def aggregator_app(service: AggregatorService) -> Starlette:
         Route(f"{survey}/messages", calls.message, methods=["POST"]),
         *operator_routes(service),
     ]
+    if page_for:
+        routes += bundle_routes(page_for)
     app = Starlette(
         routes=routes, exception_handlers=exception_handlers(), lifespan=_lifespan(service)
     )

@@ -37,6 +37,7 @@ from faircount.server.common.base import (
     parameters_for,
     parse_parameters,
     record_part,
+    sign_as_operator,
 )
 from faircount.server.common.problems import LOST, ProblemError, conflict, not_found
 from faircount.server.common.signed_requests import SignedRequest, use_once
@@ -49,7 +50,7 @@ from faircount.storage.states import States, SurveyRow
 LONG_MESSAGE = 128 * 1024
 """Bytes from which a message is handled in another process.
 
-About 1,900 encrypted shares, or 900 entries of a manifest.
+About 2,700 encrypted shares, or 900 entries of a manifest.
 """
 
 ANSWER_SECONDS = 20.0
@@ -101,14 +102,17 @@ class AggregatorService:
         async with self.server.database.write() as tx:
             if await is_known_survey(tx, params, caller):
                 return False
+            signature = sign_as_operator(self.server, params, Party.AGGREGATOR)
             ledger = await ledger_of(tx, params.population, caller)
-            used_keys = await survey_keys.use(tx, self.server.keys, caller, params, params.keys.s2)
+            used_keys = await survey_keys.use(
+                tx, self.server.keys, caller, params, params.keys.aggregator
+            )
             # check: encryption-key-own - clients encrypt their shares with another's key
             if used_keys.public()["encryption_key"] != params.keys.encryption_key.hex():
                 raise conflict(
                     "these parameters name another encryption key than that of the survey keys"
                 )
-            row = draft_row(self.server, caller, params)
+            row = draft_row(self.server, caller, params, signature)
             await states.insert(tx, row)
             state = Aggregator.begin(
                 params,
@@ -123,7 +127,7 @@ class AggregatorService:
             await asyncio.to_thread(record_signer, self.server.keys, params, caller)
             await self.states.begin(tx, row, state)
         # After the commit: the survey keys are part of the state now.
-        await asyncio.to_thread(self.server.keys.destroy, wrapping_key_name(params.keys.s2))
+        await asyncio.to_thread(self.server.keys.destroy, wrapping_key_name(params.keys.aggregator))
         return True
 
     async def add_people(
@@ -138,13 +142,13 @@ class AggregatorService:
         async with self.server.database.write() as tx:
             row = await find_owned_survey(tx, survey, caller)
             if not await record_part(tx, survey, part, b"".join(entries), None):
-                return row.people
-            check_people(row.people + len(entries), max_listed(parse_parameters(row.params).n_max))
+                return row.invited
+            check_people(row.invited + len(entries), max_listed(parse_parameters(row.params).n_max))
             await self._require_no_statement(tx, row)
             await self.states.add(tx, row, _invited_rows(entries))
-            people = row.people + len(entries)
-            await states.update(tx, survey, people=people, version=row.version + 1)
-        return people
+            invited = row.invited + len(entries)
+            await states.update(tx, survey, invited=invited, version=row.version + 1)
+        return invited
 
     async def _require_no_statement(self, tx: Transaction, row: SurveyRow) -> None:
         """Refuse changes to the list once the aggregator has signed something about the survey."""
@@ -160,7 +164,7 @@ class AggregatorService:
 
     # --- the coordinator
 
-    async def admit(self, survey: bytes, request: SignedRequest) -> None:
+    async def require_signed(self, survey: bytes, request: SignedRequest) -> None:
         """Refuse a request that the coordinator has not signed just now, or that is repeated."""
         params = await self.server.params(survey)
         # The signature is checked first: strangers must not fill the table of nonces.
@@ -182,7 +186,7 @@ class AggregatorService:
         if out is not None:
             # The step is committed: if it was the final one, the old key must go now.
             await self.states.destroy_old_key(self.server.database, survey)
-            self._note_refusals(survey, params.keys.s2, out)
+            self._note_refusals(survey, params.keys.aggregator, out)
         return out
 
     def _refuse_lost(self, row: SurveyRow | None) -> None:
@@ -192,7 +196,7 @@ class AggregatorService:
         """
         if (
             row is not None
-            and row.state in FINAL
+            and row.phase in FINAL
             and not self.server.keys.has(state_key_name(row.id, row.generation))
         ):
             raise ProblemError(
@@ -285,12 +289,13 @@ class AggregatorService:
             row = await states.find(tx, survey)
             if row is None or row.owner != caller.id:
                 raise not_found("survey")
-            refused = await self.server.count_rejections(tx, survey)
+            rejections = await self.server.count_rejections(tx, survey)
         return {
             "survey": survey.hex(),
-            "state": row.state,
-            "people": row.people,
-            "rejections": refused,
+            "phase": row.phase,
+            "invited": row.invited,
+            "rejections": rejections,
+            "operator_signature": row.operators.hex(),
         }
 
 

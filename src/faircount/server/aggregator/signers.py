@@ -31,7 +31,7 @@ class Signer:
 
 def record_signer(keys: KeyFolder, params: SurveyParameters, owner: Caller) -> None:
     """Write down which key signs the statements about a survey, before it signs any."""
-    signer = Signer(params.keys.s2, owner.id)
+    signer = Signer(params.keys.aggregator, owner.id)
     write_durably(_file(keys, params.population, params.survey), msgspec.json.encode(signer))
 
 

@@ -115,9 +115,9 @@ class AggregatorSteps:
         if step_input is not None:
             step_result = await self.step_maker.step(step_input)
             step = await asyncio.to_thread(step_result.step)
-        check_manifest_parts(read.row.people, step)
+        check_manifest_parts(read.row.invited, step)
         # Only a step that signs a statement advances the anchor.
-        is_anchored = step.state.newest_link != read.state.newest_link
+        is_anchored = step.state.chain_end != read.state.chain_end
         if is_anchored and not await self._record_start(read, body):
             return None
         return await self._write(read, step)
@@ -163,7 +163,7 @@ class AggregatorSteps:
         """End a running survey because the operator wants it; nothing happens if it is over."""
         async with self.server.database.write() as tx:
             row = await find_survey(tx, survey)
-            if row.state in FINAL:
+            if row.phase in FINAL:
                 return
             # Locked like the survey: another survey may reserve at the same time.
             ledger = await ledger_of(tx, parse_parameters(row.params).population)

@@ -15,6 +15,7 @@ from hashlib import sha256
 from faircount.core.errors import ProtocolError
 from faircount.protocol import SurveyParameters
 from faircount.protocol.roles.anchor import Anchor, record_value_use
+from faircount.protocol.survey.operators import Operator, format_fingerprint
 from faircount.protocol.survey.parameters import NO_COMMITMENT
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.survey.server_secrets import commitment_of
@@ -29,7 +30,7 @@ from faircount.storage.keys import KeyFolder, state_key_name, wrapping_key_name
 from faircount.storage.states import SurveyRow
 
 DRAFT = "draft"
-"""The state of a survey that has parameters but no protocol state yet."""
+"""The phase of a survey that has parameters but no protocol state yet."""
 
 MAX_CACHED_PARAMETERS = 64
 """How many surveys' parameters are kept in memory."""
@@ -37,13 +38,13 @@ MAX_CACHED_PARAMETERS = 64
 
 @dataclass(frozen=True)
 class Server:
-    """The resources of one running server, and what it counts."""
+    """The resources of one running server, its operator, and what it counts."""
 
     database: Database
     keys: KeyFolder
     anchor: Anchor
+    operator: Operator
     clock: Clock = now
-    operator: str = ""
     rejections: Counter[tuple[bytes, str]] = field(default_factory=Counter)
     parameter_cache: dict[bytes, SurveyParameters] = field(default_factory=dict)
     on_rejection: Callable[[str], None] = field(default=lambda reason: None)
@@ -145,21 +146,46 @@ def parameters_for(survey: bytes, published: bytes) -> SurveyParameters:
     return params
 
 
-def draft_row(server: Server, caller: Caller, params: SurveyParameters) -> SurveyRow:
-    """Build the row of a survey that its owner has just created."""
+def describe_operator(operator: Operator) -> dict[str, str]:
+    """Return who runs a server, with the key that its organization should publish."""
+    key = operator.key.public
+    fingerprint = format_fingerprint(key)
+    return {"operator": operator.name, "operator_key": key.hex(), "fingerprint": fingerprint}
+
+
+def sign_as_operator(server: Server, params: SurveyParameters, role: Party) -> bytes:
+    """Sign parameters with the operator's key; refused if they name somebody else."""
+    # check: operator-own - an owner shows participants an organization that runs no server
+    if not server.operator.runs(params, role):
+        name = server.operator.name or "an operator without a name"
+        raise conflict(
+            f"this server is run by {name}, and these parameters name another operator or "
+            "another key: make the survey again"
+        ).with_code("other_operator")
+    return server.operator.sign(params, role)
+
+
+def draft_row(
+    server: Server, caller: Caller, params: SurveyParameters, signature: bytes
+) -> SurveyRow:
+    """Build the row of a survey that its owner has just created.
+
+    signature: of the parameters, by this server's operator
+    """
     return SurveyRow(
         id=params.survey,
         params=params.published,
         owner=caller.id,
-        head_nonce=None,
+        operators=signature,
+        main_nonce=None,
         generation=0,
         version=0,
-        head_version=0,
-        state=DRAFT,
+        main_version=0,
+        phase=DRAFT,
         attempt=0,
-        users=0,
+        participants=0,
         withdrawn=0,
-        people=0,
+        invited=0,
         opened_at=None,
         due_at=None,
         held_since=None,
@@ -204,8 +230,8 @@ async def delete_survey(server: Server, caller: Caller | None, survey: bytes) ->
             row = await find_owned_survey(tx, survey, caller)
         # The other server would wait for this one in a survey that is still running.
         # check: erased-when-over - an operator erases the reports of a survey that people answer
-        if row.state not in FINAL and row.state != DRAFT:
-            detail = f"this survey is {row.state}: end it before you delete it"
+        if row.phase not in FINAL and row.phase != DRAFT:
+            detail = f"this survey is {row.phase}: end it before you delete it"
             raise conflict(detail).with_code("survey_running")
         for table in ("state_rows", "parts", "rejections", "outbox", "started_steps"):
             statement = f"DELETE FROM {table} WHERE survey = ?"  # noqa: S608 - our own tables
@@ -239,7 +265,7 @@ async def hand_over_survey(server: Server, caller: Caller | None, survey: bytes,
         await tx.execute(
             "UPDATE survey_keys SET owner = ? WHERE id = ? AND used_by IS NULL",
             receiver,
-            parse_parameters(row.params).keys.s1,
+            parse_parameters(row.params).keys.coordinator,
         )
 
 

@@ -34,7 +34,7 @@ PART = 1024 * 1024
 async def read_body(request: Request, limit: int) -> bytes:
     """Read the body; beyond `limit` bytes the request is refused and the rest is not read."""
     length = request.headers.get("content-length", "0")
-    # `isdigit` alone admits digits of other scripts, which `int` refuses.
+    # `isdigit` alone accepts digits of other scripts, which `int` refuses.
     if length.isascii() and length.isdigit() and int(length[:20]) > limit:
         raise _too_long(limit)
     # The header may lie or be missing (chunked encoding), so the bytes are counted as well.
@@ -76,7 +76,7 @@ def survey_id_of(request: Request) -> bytes:
 
 def part_number_of(request: Request) -> int:
     """Return the part number in the path."""
-    # `isdigit` alone admits digits of other scripts, and `int` is slow for very long numbers.
+    # `isdigit` alone accepts digits of other scripts, and `int` is slow for very long numbers.
     text = request.path_params["part"]
     if not (text.isascii() and text.isdigit()) or len(text) > 6:
         raise not_found("part: parts are numbered 0, 1, 2, ...")

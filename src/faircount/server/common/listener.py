@@ -57,7 +57,7 @@ class Connections:
         most = max(FEWEST_CONNECTIONS, files - OWN_FILES)
         return cls(most, min(per_address, most // 2), proxies)
 
-    def admit(self, address: str) -> str | None:
+    def register(self, address: str) -> str | None:
         """Count a connection, and return the name under which it is; None if it is too many."""
         name = counted_as(address)
         # check: connections-in-total - without descriptors the database cannot be read either
@@ -69,7 +69,7 @@ class Connections:
         self.by_address[name] += 1
         return name
 
-    def release(self, name: str) -> None:
+    def unregister(self, name: str) -> None:
         """Forget a connection that was closed."""
         self.by_address[name] -= 1
         if self.by_address[name] <= 0:
@@ -88,7 +88,7 @@ class _Accepted(socket.socket):
         """Close the connection."""
         # asyncio may close a socket twice.
         if self.fileno() >= 0:
-            self._connections.release(self._name)
+            self._connections.unregister(self._name)
         super().close()
 
 
@@ -114,10 +114,10 @@ class Listener(socket.socket):
                 raise
             self._refuse_with_spare()
             raise BlockingIOError from None
-        name = self.connections.admit(str(address[0]))
+        name = self.connections.register(str(address[0]))
         if name is None:
             os.close(handle)
-            # Not the next one at once: requests of the admitted must be served in between.
+            # Not the next one at once: requests on open connections must be served in between.
             raise BlockingIOError
         return _Accepted(self, handle, name), address
 

@@ -66,7 +66,7 @@ class Metrics:
                 "Surveys that wait for an answer of the aggregator.",
                 registry=registry,
             ),
-            surveys=Gauge("faircount_surveys", "Surveys by state.", ["state"], registry=registry),
+            surveys=Gauge("faircount_surveys", "Surveys by phase.", ["phase"], registry=registry),
         )
         # Every reason starts at zero: Prometheus sees a rise only of a series that exists.
         for reason in Reason:
@@ -88,13 +88,13 @@ class Metrics:
         """Update the gauges from the database."""
         async with server.database.read() as tx:
             rows = await tx.fetch_all(
-                "SELECT state, count(*) AS number FROM surveys GROUP BY state"
+                "SELECT phase, count(*) AS number FROM surveys GROUP BY phase"
             )
             waiting = await tx.fetch_one("SELECT count(*) AS number FROM outbox")
         # Cleared first: a state without surveys has no row.
         self.surveys.clear()
         for row in rows:
-            self.surveys.labels(row["state"]).set(row["number"])
+            self.surveys.labels(row["phase"]).set(row["number"])
         self.outbox.set(0 if waiting is None else waiting["number"])
         self.skew.set(skew_milliseconds / 1000)
 

@@ -38,7 +38,7 @@ class RequestLimit:
     burst: int
     buckets: "OrderedDict[str, tuple[float, float]]" = field(default_factory=OrderedDict)
 
-    def admits(self, address: str, now: float) -> bool:
+    def allows(self, address: str, now: float) -> bool:
         """Whether this address may make a request now; takes a token if so."""
         before, since = self.buckets.pop(address, (float(self.burst), now))
         tokens = min(float(self.burst), before + (now - since) * self.per_second)
@@ -122,7 +122,7 @@ class RequestMiddleware:
             await send(message)
 
         try:
-            if self.limit.admits(counted_as(self._address(scope)), start):
+            if self.limit.allows(counted_as(self._address(scope)), start):
                 await self.app(scope, body.receive, send_and_measure)
             else:
                 await _TOO_MANY_REQUESTS(scope, body.receive, send_and_measure)

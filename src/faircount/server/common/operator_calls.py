@@ -60,13 +60,13 @@ class OperatorCalls:
         """List all surveys on this server with their owners."""
         await self._require_operator(request)
         async with self.service.server.database.read() as tx:
-            rows = await tx.fetch_all("SELECT id, owner, state, since FROM surveys ORDER BY since")
+            rows = await tx.fetch_all("SELECT id, owner, phase, since FROM surveys ORDER BY since")
             names = await tx.fetch_all("SELECT holder, name FROM tokens")
         name_of = {bytes(row["holder"]): row["name"] for row in names}
         surveys = [
             {
                 "survey": bytes(row["id"]).hex(),
-                "state": row["state"],
+                "phase": row["phase"],
                 "since": row["since"],
                 "owner": bytes(row["owner"]).hex(),
                 "owner_name": name_of.get(bytes(row["owner"]), ""),

@@ -33,8 +33,10 @@ STATUS: Mapping[Reason, int] = {
     Reason.CONFLICT: 409,
     Reason.WRONG_DIGEST: 409,
     Reason.WRONG_SHARES: 409,
+    Reason.INVITATION_USED: 409,
     Reason.LATE: 410,
     Reason.CLOSED: 410,
+    Reason.INVITATION_REPLACED: 410,
     Reason.EARLY: 425,
 }
 """The HTTP status of a rejection; reasons that are not listed are 422."""

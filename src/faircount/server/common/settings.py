@@ -23,6 +23,9 @@ from faircount.server.common.addresses import Network, is_this_machine, parse_pr
 MOST_EXTENSION = 366 * 24 * 3600
 """Seconds by which one call can extend a phase."""
 
+LONGEST_OPERATOR = 200
+"""Characters of an operator's name."""
+
 
 def _describe(description: str) -> Meta:
     return Meta(description=description)
@@ -63,7 +66,10 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ] = ""
     operator: Annotated[
         str,
-        _describe("Who runs this server. Participants read this name before they respond."),
+        _describe(
+            "Who runs this server: the name of your organization. The server signs every survey "
+            "with it, and participants read it before they respond."
+        ),
     ] = ""
     host: Annotated[str, _describe("The address on which the server listens.")] = "127.0.0.1"
     port: Annotated[
@@ -108,6 +114,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ] = "info"
 
     def __post_init__(self) -> None:
+        if len(self.operator) > LONGEST_OPERATOR:
+            raise ParameterError(f"operator: a name has at most {LONGEST_OPERATOR} characters")
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise ParameterError("set tls_certificate and tls_key together, or neither of them")
         if not (0 <= self.port <= 65535 and -1 <= self.private_port <= 65535):
@@ -240,6 +248,14 @@ class AggregatorSettings(ServerSettings, frozen=True, kw_only=True, forbid_unkno
 
     role = "aggregator"
     default_port = 8462
+    page_for: Annotated[
+        str,
+        _describe(
+            "The public address of the coordinator. If it is set, this server serves the "
+            "participant's page too, which the coordinator then cannot change; the coordinator "
+            "must allow this server's origin."
+        ),
+    ] = ""
     processes: Annotated[
         int,
         _describe("How many processes decrypt large batches; each works on one part at a time."),

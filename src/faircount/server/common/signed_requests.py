@@ -96,7 +96,7 @@ class SignedRequest:
                 "this call is for the coordinator: the headers need its signature, time and nonce"
             ) from None
         # check: request-signature - anybody could call in the coordinator's name
-        if not verify(params.keys.s1, signature, signed_bytes):
+        if not verify(params.keys.coordinator, signature, signed_bytes):
             raise _unsigned("the signature is not that of the coordinator in the parameters")
         # After the signature, so that only the coordinator learns the aggregator's clock.
         if abs(time - now) > WINDOW:

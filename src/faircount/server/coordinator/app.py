@@ -21,10 +21,11 @@ from starlette.routing import Route
 
 from faircount.protocol import encode
 from faircount.protocol.roles.limits import max_bytes_by_kind
+from faircount.protocol.survey.operators import SIGNATURE_BYTES
 from faircount.protocol.survey.phases import FINAL, Phase
 from faircount.protocol.wire.messages import Rejection
 from faircount.server.common import connection, survey_keys
-from faircount.server.common.base import Server, delete_survey
+from faircount.server.common.base import Server, delete_survey, describe_operator
 from faircount.server.common.http import (
     BYTES,
     PARAMETERS,
@@ -41,12 +42,12 @@ from faircount.server.common.http import (
     without_redirects,
 )
 from faircount.server.common.operator_calls import operator_routes
+from faircount.server.common.participant_page import page_routes
 from faircount.server.common.problems import ProblemError, problem_of_rejection
 from faircount.server.common.settings import MOST_EXTENSION
 from faircount.server.common.tokens import Scope
 from faircount.server.coordinator import status, survey_setup
 from faircount.server.coordinator.outbox import Scheduler
-from faircount.server.coordinator.participant_page import page_routes
 from faircount.server.coordinator.service import CoordinatorService
 from faircount.server.coordinator.survey_setup import ACCESS
 
@@ -55,15 +56,15 @@ POLL_SECONDS = 1.0
 
 
 class OpenRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Body of `open`. people: how many people the owner has invited, to detect a missing part."""
+    """Body of `open`. invited: how many people the owner has invited, to detect a missing part."""
 
-    people: int | None = None
+    invited: int | None = None
 
 
 class CloseRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Body of `close`: the phase that the owner saw, so that a repeated call ends no other one."""
 
-    state: str | None = None
+    phase: str | None = None
     attempt: int = 0
 
 
@@ -138,7 +139,7 @@ class CoordinatorCalls:
         last: dict[str, Any] = {}
         ends_at = time.monotonic() + connection.EVENT_SECONDS
         # check: stream-time - streams of events that nobody closes keep all others out
-        while last.get("state") not in FINAL and time.monotonic() < ends_at:
+        while last.get("phase") not in FINAL and time.monotonic() < ends_at:
             current = await status.status(self.service, survey)
             if current != last:
                 yield b"data: " + msgspec.json.encode(current) + b"\n\n"
@@ -166,7 +167,7 @@ class CoordinatorCalls:
             {
                 "signing_key": public["signing_key"],
                 "commitment": public["commitment"],
-                "operator": self.server.operator,
+                **describe_operator(self.server.operator),
             },
             201,
         )
@@ -179,21 +180,37 @@ class CoordinatorCalls:
         is_new = await survey_setup.create(self.service, caller, survey, published)
         return await self._status_response(survey, 201 if is_new else 200)
 
+    async def operator(self, _: Request) -> Response:
+        """Return who runs this server: name, public key and fingerprint."""
+        return json_response(describe_operator(self.server.operator))
+
+    async def operators(self, request: Request) -> Response:
+        """Return the signatures of the operators of both servers under the parameters."""
+        return json_response(await survey_setup.list_operators(self.service, survey_id_of(request)))
+
+    async def add_operator(self, request: Request) -> Response:
+        """Add the signature of the aggregator's operator, 64 bytes."""
+        caller = await self.server.authenticator.require(request, Scope.OWNER)
+        survey = survey_id_of(request)
+        signature = await read_body(request, SIGNATURE_BYTES)
+        await survey_setup.add_operator(self.service, caller, survey, signature)
+        return await self._status_response(survey)
+
     async def invite(self, request: Request) -> Response:
         """Add a part of the list of people: access values of 32 bytes."""
         caller = await self.server.authenticator.require(request, Scope.OWNER)
         survey = survey_id_of(request)
         part = part_number_of(request)
         access_values = split_list(await read_body(request, PART), ACCESS)
-        people = await survey_setup.add_people(self.service, caller, survey, part, access_values)
-        return json_response({"people": people})
+        invited = await survey_setup.add_people(self.service, caller, survey, part, access_values)
+        return json_response({"invited": invited})
 
     async def open(self, request: Request) -> Response:
         """Open the survey to participants."""
         caller = await self.server.authenticator.require(request, Scope.OWNER)
         survey = survey_id_of(request)
         wanted = await read_json(request, OpenRequest)
-        await survey_setup.open_survey(self.service, caller, survey, wanted.people)
+        await survey_setup.open_survey(self.service, caller, survey, wanted.invited)
         return await self._status_response(survey)
 
     async def close(self, request: Request) -> Response:
@@ -203,10 +220,10 @@ class CoordinatorCalls:
         wanted = await read_json(request, CloseRequest)
         # A deadline may have ended the phase since the owner looked: then the next one stays open.
         seen = None
-        if wanted.state is not None:
-            if wanted.state not in set(Phase):
-                raise ProblemError(400, "malformed", "there is no such state")
-            seen = (Phase(wanted.state), wanted.attempt)
+        if wanted.phase is not None:
+            if wanted.phase not in set(Phase):
+                raise ProblemError(400, "malformed", "there is no such phase")
+            seen = (Phase(wanted.phase), wanted.attempt)
         await self.service.close(caller, survey, seen)
         return await self._status_response(survey)
 
@@ -289,6 +306,9 @@ def coordinator_app(
         Route(f"{survey}/status", calls.status, methods=["GET"]),
         Route(f"{survey}/events", calls.events, methods=["GET"]),
         Route(f"{survey}/result", calls.result, methods=["GET"]),
+        Route("/v1/operator", calls.operator, methods=["GET"]),
+        Route(f"{survey}/operators", calls.operators, methods=["GET"]),
+        Route(f"{survey}/operators", calls.add_operator, methods=["PUT"]),
         Route(f"{survey}/invited/{{part}}", calls.invite, methods=["PUT"]),
         Route(f"{survey}/open", calls.open, methods=["POST"]),
         Route(f"{survey}/close", calls.close, methods=["POST"]),

@@ -23,7 +23,11 @@ from secrets import randbelow
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ProtocolError, StorageError
 from faircount.protocol.roles.limits import MAX_SERVER_MESSAGES
-from faircount.server.coordinator.aggregator_link import AggregatorLink, LinkError, LostError
+from faircount.server.coordinator.aggregator_connection import (
+    AggregatorConnection,
+    AggregatorError,
+    LostError,
+)
 from faircount.server.coordinator.service import (
     RETRY_MILLISECONDS,
     CoordinatorService,
@@ -59,7 +63,7 @@ def public_sentence(problem: Exception) -> str:
     Other texts may name files of this machine, or quote what somebody sent: they go to the log.
     """
     # check: public-problem - the status would show strangers a path of the server's disk
-    if isinstance(problem, LinkError):
+    if isinstance(problem, AggregatorError):
         return str(problem)
     if isinstance(problem, StorageError):
         return "the coordinator cannot write now, see its log"
@@ -73,7 +77,7 @@ class Scheduler:
     """The scheduler of one worker; `name` identifies its leases."""
 
     service: CoordinatorService
-    link: AggregatorLink
+    aggregator: AggregatorConnection
     name: bytes = field(default_factory=lambda: SystemEntropy().bytes(8))
     # When a phase is tried again that could not be ended at its deadline, by survey.
     retry_at: dict[bytes, int] = field(default_factory=dict)
@@ -265,7 +269,9 @@ class Scheduler:
                     f"the coordinator and the aggregator exchanged {MAX_SERVER_MESSAGES} messages "
                     "without finishing"
                 )
-            answers = await self.link.send(pending_messages.key, survey, waiting.pop(0), people)
+            answers = await self.aggregator.send(
+                pending_messages.key, survey, waiting.pop(0), people
+            )
             if answers is None:
                 # The aggregator still works on a long message: ask again later.
                 return

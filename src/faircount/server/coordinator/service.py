@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from faircount.core.errors import FaircountError
+from faircount.core.errors import FaircountError, ProtocolError
 from faircount.protocol import (
     Coordinator,
     Message,
@@ -33,7 +33,7 @@ from faircount.protocol.roles.anchor import anchor_coordinator_step
 from faircount.protocol.roles.coordinator import (
     Out,
     PhaseAttempt,
-    Place,
+    RowAddress,
     coordinate_many,
     end_without_aggregator,
     request_abort,
@@ -134,15 +134,15 @@ class CoordinatorService:
         """Handle the messages of several participants in one transaction."""
         async with self.server.database.write() as tx:
             row = await states.find(tx, survey, change=True)
-            if row is None or row.head_nonce is None:
+            if row is None or row.main_nonce is None:
                 early = reject(Reason.EARLY, "the survey is not open yet: come back later")
                 return [(early,)] * len(messages)
-            places = _places_of(parse_parameters(row.params), messages)
-            before = await self.states.load(tx, row, wanted=places)
+            addresses = _addresses_of(parse_parameters(row.params), messages)
+            before = await self.states.load(tx, row, wanted=addresses)
             work = partial(coordinate_many, before.state, messages, before.rows)
             # Inclusion proofs of a survey that is over read parts of the manifest, and a step that
             # reads from the database must not block the event loop that serves its reads.
-            is_over = row.state in FINAL
+            is_over = row.phase in FINAL
             step, replies = await asyncio.to_thread(work) if is_over else work()
             # check: closing-time - a late scheduler would let reports and withdrawals in
             if row.due_at is not None and row.due_at <= self.server.clock() and step.rows:
@@ -206,7 +206,7 @@ class CoordinatorService:
         """The messages that the aggregator has not answered; None before the survey is open."""
         async with self.server.database.read() as tx:
             row = await states.find(tx, survey)
-            if row is None or row.head_nonce is None:
+            if row is None or row.main_nonce is None:
                 return None
             loaded = await self.states.load(tx, row)
             messages = await asyncio.to_thread(resume, loaded.state, loaded.rows)
@@ -218,7 +218,7 @@ class CoordinatorService:
         """Handle a statement of the aggregator, and return the messages to send next."""
         async with self.server.database.write() as tx:
             row = await states.find(tx, survey, change=True)
-            if row is None or row.head_nonce is None:
+            if row is None or row.main_nonce is None:
                 return ()
             out = await self.change(tx, row, lambda loaded: self._anchored_step(loaded, statement))
             await _store_reservation(tx, row, statement)
@@ -235,7 +235,7 @@ class CoordinatorService:
         """Abort a survey that a restored aggregator has lost, and send nothing more about it."""
         async with self.server.database.write() as tx:
             row = await states.find(tx, survey, change=True)
-            if row is not None and row.head_nonce is not None and row.state not in FINAL:
+            if row is not None and row.main_nonce is not None and row.phase not in FINAL:
                 ending = Ending(EndCode.AGGREGATOR_RESTORED)
                 await self.change(
                     tx,
@@ -257,7 +257,7 @@ class CoordinatorService:
         async with self.server.database.write() as tx:
             row = await _open_survey(tx, survey, caller)
             # The owner's click may come after the deadline has already ended that phase.
-            if seen not in (None, (row.state, row.attempt)):
+            if seen not in (None, (row.phase, row.attempt)):
                 return
             try:
                 await self.end(tx, row, may_abort=False)
@@ -348,7 +348,13 @@ class CoordinatorService:
         """Exchange an invitation that was not used for a new one."""
         async with self.server.database.write() as tx:
             row = await _open_survey(tx, survey, caller)
-            await self.change(tx, row, lambda loaded: reissue(loaded.state, old, new, loaded.rows))
+            before = await self.states.load(tx, row)
+            step = await asyncio.to_thread(reissue, before.state, old, new, before.rows)
+            await self._save_for_all(tx, before, step)
+        # Refused after the commit: the device that has answered is told that the owner asked.
+        for answer in step.messages:
+            if isinstance(answer, Rejection):
+                raise ProtocolError(answer.detail.decode())
 
     async def list_respondents(self, caller: Caller, survey: bytes) -> list[bytes]:
         """List the user ids of those who have enrolled or responded.
@@ -413,15 +419,15 @@ def _request_abort_once(s: Coordinator, ending: Ending) -> Step[Coordinator]:
     return Step(*request_abort(s, ending))
 
 
-def _places_of(params: SurveyParameters, messages: Sequence[Message]) -> list[Place] | None:
+def _addresses_of(params: SurveyParameters, messages: Sequence[Message]) -> list[RowAddress] | None:
     """The rows that these messages concern; None if one of them may concern all rows."""
-    places = list[Place]()
+    addresses = list[RowAddress]()
     for message in messages:
         needed = params.topology.coordinator.rows_needed(message)
         if needed is None:
             return None
-        places += needed
-    return places
+        addresses += needed
+    return addresses
 
 
 def due_at(s: Coordinator, since: int) -> int | None:
@@ -429,8 +435,8 @@ def due_at(s: Coordinator, since: int) -> int | None:
 
     None if participants do not act in it, or the parameters give it no time.
     """
-    phases = dict(zip(s.params.topology.phases, s.params.phases, strict=False))
-    seconds = phases.get(s.phase)
+    seconds_of = dict(zip(s.params.topology.phases, s.params.phase_seconds, strict=False))
+    seconds = seconds_of.get(s.phase)
     return None if seconds is None else since + 1000 * seconds
 
 
@@ -452,10 +458,10 @@ async def _open_survey(tx: Transaction, survey: bytes, caller: Caller) -> Survey
 
 def _check_open(row: SurveyRow) -> None:
     """Refuse changes to a survey that is not open yet, or over."""
-    if row.head_nonce is None:
+    if row.main_nonce is None:
         raise conflict("this survey is not open yet").with_code("not_open")
-    if row.state in FINAL:
-        detail = f"this survey is {row.state}: nothing about it can be changed"
+    if row.phase in FINAL:
+        detail = f"this survey is {row.phase}: nothing about it can be changed"
         raise conflict(detail).with_code("survey_over")
 
 
@@ -464,7 +470,7 @@ async def _store_reservation(tx: Transaction, row: SurveyRow, statement: Message
     if not isinstance(statement, Signed):
         return
     params = parse_parameters(row.params)
-    content = verify_message(params.keys.s2, Party.AGGREGATOR, statement)
+    content = verify_message(params.keys.aggregator, Party.AGGREGATOR, statement)
     if (
         isinstance(content, Reservation)
         # check: reservation-population - the aggregator files a receipt under another population

@@ -34,12 +34,12 @@ async def status(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
         waiting = await tx.fetch_one(
             "SELECT since, next_at, tries, problem FROM outbox WHERE survey = ?", survey
         )
-        refused = await s1.server.count_rejections(tx, survey)
-    return _status_dict(row, parse_parameters(row.params), waiting, refused)
+        rejections = await s1.server.count_rejections(tx, survey)
+    return _status_dict(row, parse_parameters(row.params), waiting, rejections)
 
 
 def _status_dict(
-    row: SurveyRow, params: SurveyParameters, waiting: Record | None, refused: dict[str, int]
+    row: SurveyRow, params: SurveyParameters, waiting: Record | None, rejections: dict[str, int]
 ) -> dict[str, Any]:
     """The status as JSON values.
 
@@ -57,11 +57,11 @@ def _status_dict(
         "survey": row.id.hex(),
         "digest": params.digest.hex(),
         "topology": str(params.topology),
-        "state": row.state,
+        "phase": row.phase,
         "attempt": row.attempt,
-        "users": row.responses,
+        "responses": row.responses,
         "withdrawn": row.withdrawn,
-        "people": row.people,
+        "invited": row.invited,
         "minimum": params.minimum,
         "n_max": params.n_max,
         "opened_at": format_time(row.opened_at),
@@ -74,7 +74,7 @@ def _status_dict(
         "tries": tries,
         "tries_again_at": tries_again_at,
         "problem": problem,
-        "rejections": refused,
+        "rejections": rejections,
     }
 
 
@@ -82,16 +82,16 @@ def _describe_progress(
     row: SurveyRow, params: SurveyParameters, waiting: Record | None
 ) -> tuple[str, str]:
     """What a survey waits for, and what comes next."""
-    if row.state in FINAL:
+    if row.phase in FINAL:
         return "nothing: the survey is over", "nothing"
-    if row.state == DRAFT:
+    if row.phase == DRAFT:
         return "its owner, who opens it", "participants respond"
     # A row of the outbox stays until the aggregator has answered.
     if waiting is not None:
         return "an answer from the aggregator", "the next phase, or the result"
     if row.held_since is not None:
         return _describe_hold(row, params)
-    if row.state in params.topology.phases:
+    if row.phase in params.topology.phases:
         until = "its owner closes it"
         if row.due_at is not None:
             until = f"the closing time {format_time(row.due_at)}"
@@ -107,7 +107,7 @@ def _describe_hold(row: SurveyRow, params: SurveyParameters) -> tuple[str, str]:
     last = format_time(row.due_at)
     needed = "participants who have to return"
     # In later phases the participants of the first one are counted, not those who came back.
-    if row.state == params.topology.phases[0]:
+    if row.phase == params.topology.phases[0]:
         missing = max(0, params.minimum - row.responses)
         needed = "its owner, who can close it now: enough people have answered"
         if missing:
@@ -132,7 +132,7 @@ async def _load_ended(s1: CoordinatorService, survey: bytes) -> tuple[Coordinato
         row = await states.find(tx, survey)
         if row is None:
             raise not_found("survey")
-        if row.state not in FINAL:
+        if row.phase not in FINAL:
             raise ProblemError(
                 425,
                 "early",
@@ -156,13 +156,13 @@ async def result(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
     if isinstance(final, Aborted):
         return {
             **common,
-            "state": "aborted",
+            "phase": "aborted",
             "reason": describe_abort(final),
             "ending": ending_of(final).to_dict(),
             "spent": bool(final.spent),
         }
     if isinstance(final, Published):
-        return {**common, "state": "published", **_result_dict(state, final)}
+        return {**common, "phase": "published", **_result_dict(state, final)}
     raise not_found("result")
 
 

@@ -1,6 +1,7 @@
 """How a survey is set up at the coordinator: create, list the invited, open.
 
-    create        store the parameters, which must name survey keys made for this owner
+    create        store the parameters, which must name this operator and this owner's survey keys
+    add_operator  store the signature of the aggregator's operator, which participants check
     add_people    store a part of the list of access values, encrypted; repeatable
     open_survey   make the first state and a row for everybody on the list, in one transaction
 
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from faircount.core.entropy import SystemEntropy
 from faircount.protocol import Coordinator
 from faircount.protocol.roles.coordinator import invitation_rows
+from faircount.protocol.survey.operators import SIGNATURE_BYTES, is_signed_by_operator
 from faircount.protocol.wire.codec import Party
 from faircount.server.common import survey_keys
 from faircount.server.common.base import (
@@ -23,8 +25,9 @@ from faircount.server.common.base import (
     parameters_for,
     parse_parameters,
     record_part,
+    sign_as_operator,
 )
-from faircount.server.common.problems import ProblemError, conflict
+from faircount.server.common.problems import ProblemError, conflict, not_found
 from faircount.server.common.tokens import Caller
 from faircount.server.coordinator.service import CoordinatorService, due_at
 from faircount.storage import states
@@ -42,8 +45,10 @@ async def create(s1: CoordinatorService, caller: Caller, survey: bytes, publishe
     async with s1.server.database.write() as tx:
         if await is_known_survey(tx, params, caller):
             return False
+        signature = sign_as_operator(s1.server, params, Party.COORDINATOR)
         found = await tx.fetch_one(
-            "SELECT owner FROM survey_keys WHERE id = ? AND used_by IS NULL", params.keys.s1
+            "SELECT owner FROM survey_keys WHERE id = ? AND used_by IS NULL",
+            params.keys.coordinator,
         )
         if (
             found is None
@@ -56,8 +61,34 @@ async def create(s1: CoordinatorService, caller: Caller, survey: bytes, publishe
                 "these parameters name survey keys that this server has not made for you: "
                 "ask for new ones",
             )
-        await states.insert(tx, draft_row(s1.server, caller, params))
+        await states.insert(tx, draft_row(s1.server, caller, params, signature))
     return True
+
+
+async def add_operator(
+    s1: CoordinatorService, caller: Caller, survey: bytes, signature: bytes
+) -> None:
+    """Store the signature with which the aggregator's operator signed the parameters."""
+    async with s1.server.database.write() as tx:
+        row = await find_owned_survey(tx, survey, caller)
+        # check: operator-relayed - everybody would come to a survey that their clients refuse
+        if not is_signed_by_operator(parse_parameters(row.params), Party.AGGREGATOR, signature):
+            raise ProblemError(
+                400, "malformed", "the operator of the aggregator has not signed these parameters"
+            )
+        operators = row.operators[:SIGNATURE_BYTES] + signature
+        await states.update(tx, survey, operators=operators, version=row.version + 1)
+
+
+async def list_operators(s1: CoordinatorService, survey: bytes) -> dict[str, str | None]:
+    """Return with which signatures both operators have signed the parameters."""
+    async with s1.server.database.read() as tx:
+        row = await states.find(tx, survey)
+    if row is None:
+        raise not_found("survey")
+    first = row.operators[:SIGNATURE_BYTES]
+    second = row.operators[SIGNATURE_BYTES:]
+    return {"s1": first.hex(), "s2": second.hex() or None}
 
 
 async def add_people(
@@ -74,63 +105,70 @@ async def add_people(
         row = await find_owned_survey(tx, survey, caller)
         # A repeated part of an open survey is fine, a new one is refused: `record_part` tells them
         # apart by their hashes.
-        is_open = row.head_nonce is not None
+        is_open = row.main_nonce is not None
         encrypted = None
         if not is_open:
             key = s1.server.keys.create(state_key_name(survey, 0))
             encrypted = key.encrypt(_part_place(survey, part), data)
         if not await record_part(tx, survey, part, data, encrypted):
-            return row.people
+            return row.invited
         # check: list-fixed-when-open - people are added once it is known who answered
         if is_open:
             raise conflict(
                 "this survey is open: its list of people cannot be changed any more"
             ).with_code("list_fixed")
-        people = row.people + len(access_values)
-        check_people(people, parse_parameters(row.params).n_max)
-        await states.update(tx, survey, people=people, version=row.version + 1)
-    return people
+        invited = row.invited + len(access_values)
+        check_people(invited, parse_parameters(row.params).n_max)
+        await states.update(tx, survey, invited=invited, version=row.version + 1)
+    return invited
 
 
 async def open_survey(
-    s1: CoordinatorService, caller: Caller, survey: bytes, people: int | None = None
+    s1: CoordinatorService, caller: Caller, survey: bytes, invited: int | None = None
 ) -> None:
     """Let participants respond. A survey that is open already stays as it is.
 
-    people: how many the owner has listed; refused if the coordinator knows another number
+    invited: how many the owner has listed; refused if the coordinator knows another number
     """
     async with s1.server.database.write() as tx:
         row = await find_owned_survey(tx, survey, caller)
-        if row.head_nonce is not None:
+        if row.main_nonce is not None:
             return
         params = parse_parameters(row.params)
-        # A part of the list got lost: opening now would shut out the people on it.
-        if people not in (None, row.people):
+        # check: open-signed - participants could not tell who runs the aggregator
+        if len(row.operators) != 2 * SIGNATURE_BYTES:
             detail = (
-                f"The coordinator knows {row.people} of {people} people: send the missing parts of "
-                "the list first"
+                "The operator of the aggregator has not signed this survey: invite the people "
+                "again, which hands its signature over"
             )
-            raise conflict(detail).with_code("people_missing", known=row.people, people=people)
-        # check: open-minimum - a few people answer a survey that can have no result
-        if row.people < params.minimum:
+            raise conflict(detail).with_code("operator_unsigned")
+        # A part of the list got lost: opening now would shut out the people on it.
+        if invited not in (None, row.invited):
             detail = (
-                f"The coordinator knows {row.people} people, and {params.minimum} are needed: "
+                f"The coordinator knows {row.invited} of {invited} people: send the missing parts "
+                "of the list first"
+            )
+            raise conflict(detail).with_code("people_missing", known=row.invited, people=invited)
+        # check: open-minimum - a few people answer a survey that can have no result
+        if row.invited < params.minimum:
+            detail = (
+                f"The coordinator knows {row.invited} people, and {params.minimum} are needed: "
                 "invite more"
             )
             raise conflict(detail).with_code(
-                "too_few_people", known=row.people, minimum=params.minimum
+                "too_few_people", known=row.invited, minimum=params.minimum
             )
         await _begin(tx, s1, caller, row)
     # The survey keys are part of the state now. Their wrapping key goes after the commit: a crash
     # before it would leave keys that nobody can read.
-    await asyncio.to_thread(s1.server.keys.destroy, wrapping_key_name(params.keys.s1))
+    await asyncio.to_thread(s1.server.keys.destroy, wrapping_key_name(params.keys.coordinator))
     s1.changed.set()
 
 
 async def _begin(tx: Transaction, s1: CoordinatorService, caller: Caller, row: SurveyRow) -> None:
     """Write the first state, and a row for everybody on the list."""
     params = parse_parameters(row.params)
-    used_keys = await survey_keys.use(tx, s1.server.keys, caller, params, params.keys.s1)
+    used_keys = await survey_keys.use(tx, s1.server.keys, caller, params, params.keys.coordinator)
     state = Coordinator.begin(
         params,
         used_keys.key,

@@ -68,7 +68,7 @@ const published = record({
   realized_epsilon: byteString,
   realized_delta: byteString,
   against: listOf(against),
-  refused: word,
+  rejected: word,
 });
 const aborted = record({
   survey: id,
@@ -94,7 +94,9 @@ const report = record({
   salt: id,
   share: byteString,
   encrypted_share: byteString,
+  device_key: hash,
 });
+const fromDevice = record({ survey: id, access: hash, device_key: hash, signature });
 
 /** By the name of the Python class: [tag, layout]. */
 const LAYOUTS = {
@@ -103,12 +105,12 @@ const LAYOUTS = {
   Signed: [2, signed],
   Published: [6, published],
   Aborted: [7, aborted],
-  NotReady: [11, record({ survey: id, state: byteString })],
-  OutcomeRequest: [12, record({ survey: id, access: hash })],
-  Withdrawal: [14, record({ survey: id, access: hash })],
+  NotReady: [11, record({ survey: id, state: byteString, notices: u8 })],
+  OutcomeRequest: [12, fromDevice],
+  Withdrawal: [14, fromDevice],
   Report: [16, report],
-  InclusionProof: [21, record({ published: signed, index: word, size: word, path })],
-  FinalStatement: [22, record({ statement: signed })],
+  InclusionProof: [21, record({ published: signed, index: word, size: word, path, notices: u8 })],
+  FinalStatement: [22, record({ statement: signed, notices: u8 })],
 };
 const NAMES = new Map(Object.entries(LAYOUTS).map(([name, [tag]]) => [tag, name]));
 

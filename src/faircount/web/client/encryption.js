@@ -6,6 +6,7 @@ import { insist } from "./refusal.js";
 /** What a derived key is for. */
 export const PURPOSE = { servers: 4, seedExpansion: 8 };
 /** The number of the aggregator (S2) wherever participants have an index. */
+export const COORDINATOR = 0xfffffffe;
 export const AGGREGATOR = 0xffffffff;
 
 const FIELD_PRIME = (1n << 255n) - 19n;
@@ -51,8 +52,8 @@ async function deriveShared(secret, publicBytes) {
 
 /** The HKDF info that binds a key to its purpose, survey, sender, receiver and context. */
 export function keyInfo(purpose, survey, attempt, sender, receiver, context) {
-  const head = join(textBytes("faircount/1\0"), Uint8Array.of(purpose));
-  return join(head, survey, u32(attempt), u32(sender), u32(receiver), context);
+  const prefix = join(textBytes("faircount/1\0"), Uint8Array.of(purpose));
+  return join(prefix, survey, u32(attempt), u32(sender), u32(receiver), context);
 }
 
 /** 32 bytes for one use of a secret. */

@@ -3,7 +3,7 @@
 //   settings         names that the published settings must have
 //   proven           whether reports carry a proof that they are one vote (proven_mechanisms.js);
 //                    without one, a malicious client can send any numbers
-//   prepare(params)  what reports are drawn from; derived values are computed here, and parameters
+//   derive(params)   what reports are drawn from; derived values are computed here, and parameters
 //                    that publish others are refused
 //   promiseHolds(params, drawn, size)     whether the promise holds with this many accepted reports
 //   vector(drawn, items, answer, random)  what a client splits between the servers, as integers
@@ -30,7 +30,7 @@ const laplace = {
   settings: [...COMMON, "epsilon"],
   proven: false,
 
-  async prepare(params) {
+  async derive(params) {
     const { settings, n_max: users } = params;
     checkAttendance(params, { countInsiders: true });
     const epsilon = checkEpsilon(unscaled(settings.epsilon));
@@ -51,9 +51,10 @@ const laplace = {
     const unknown = size - params.phi; // accepted reports whose noise the adversary does not know
     if (unknown < 1) return false;
     const draws = isPaired ? 1 : 2; // that a replaced answer moves
-    const left = (laplaceEpsilon(tableEpsilon, unknown / h) * draws) / 2;
-    const delta = (1 + Math.exp(left)) * draws * unknown * table.distance; // of the finite table
-    return isWithin(left, unscaled(params.epsilon)) && isWithin(delta, unscaled(params.delta));
+    const left = laplaceEpsilon(tableEpsilon, unknown / h) / 2; // of each draw
+    const delta = draws * (1 + Math.exp(left)) * unknown * table.distance; // of the finite table
+    const total = draws * left;
+    return isWithin(total, unscaled(params.epsilon)) && isWithin(delta, unscaled(params.delta));
   },
 
   vector({ table, isPaired }, items, answer, random) {
@@ -71,7 +72,7 @@ const decoys = {
   settings: [...COMMON, "coins", "delta", "epsilon"],
   proven: false,
 
-  async prepare(params) {
+  async derive(params) {
     const { settings, n_max: users } = params;
     checkAttendance(params, { countInsiders: true });
     const h = users - settings.insiders - settings.dropouts;
@@ -112,7 +113,7 @@ const dpds = {
   settings: [...COMMON, "delta", "epsilon", "floor", "p"],
   proven: false,
 
-  async prepare(params) {
+  async derive(params) {
     const { settings, n_max: users } = params;
     const heads = parseInteger(settings.p);
     checkFloor(params);

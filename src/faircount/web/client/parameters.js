@@ -5,6 +5,7 @@ import { same, unhex } from "./bytes.js";
 import { decode, parseInteger, unscaled } from "./canonical_json.js";
 import { paramsDigest } from "./digests.js";
 import { MECHANISMS } from "./mechanisms.js";
+import { formatFingerprint } from "./operators.js";
 import { insist } from "./refusal.js";
 import { checkSettings } from "./settings.js";
 
@@ -14,8 +15,11 @@ const TEXTS = [
   "mechanism", "topology", "relation", "survey", "epsilon", "delta",
 ];
 const NUMBERS = ["minimum", "k", "t", "attempts", "grace", "phi", "n_max", "version"];
-const NAMES = [...TEXTS, ...NUMBERS, "derived", "items", "keys", "phases", "settings"];
-const KEYS = ["encryption_key", "s1", "s1_commitment", "s2", "s2_commitment"];
+const NAMES = [...TEXTS, ...NUMBERS, "derived", "items", "keys", "phase_seconds", "settings"];
+const KEYS = [
+  "aggregator", "aggregator_commitment", "coordinator", "coordinator_commitment", "encryption_key",
+  "s1_operator_key", "s2_operator_key",
+];
 const DERIVED = ["D", "allocation", "h", "p", "q", "scale", "tables"];
 const LARGEST_MODULUS = 1n << 62n;
 const MOST_ATTEMPTS = 1 << 16;
@@ -43,18 +47,23 @@ export async function parse(published) {
   const phiFollows = plain.phi === plain.settings.insiders;
   // check: page-insiders - a guarantee against fewer insiders than is said
   insist(phiFollows, "derived", "phi does not follow from the other parameters");
-  const drawn = await mechanism.prepare(plain);
+  const drawn = await mechanism.derive(plain);
   checkPromise(plain, mechanism, drawn);
+  const keys = Object.fromEntries(KEYS.map((name) => [name, parseKey(plain.keys[name])]));
   return {
     ...plain,
     survey: unhex(plain.survey),
     digest: await paramsDigest(published),
     published,
-    keys: Object.fromEntries(KEYS.map((name) => [name, parseKey(plain.keys[name])])),
+    keys,
+    fingerprints: {
+      s1: await formatFingerprint(keys.s1_operator_key),
+      s2: await formatFingerprint(keys.s2_operator_key),
+    },
     q: parseInteger(plain.derived.q),
     real: { epsilon: unscaled(plain.epsilon), delta: unscaled(plain.delta) },
     drawn,
-    width: drawn.form?.width ?? plain.items.length, // elements that are split between the servers
+    width: drawn.layout?.width ?? plain.items.length, // elements that are split between the servers
     proven: mechanism.proven,
   };
 }
@@ -64,12 +73,14 @@ export const drawVector = (params, answer, random) =>
   MECHANISMS[params.mechanism].vector(params.drawn, params.items.length, answer, random);
 
 function checkKinds(plain) {
-  const { attempts, items, minimum, n_max: users, phases } = plain;
+  const { attempts, items, minimum, n_max: users, phase_seconds: phaseSeconds } = plain;
   insist(TEXTS.every((name) => typeof plain[name] === "string"), "malformed", "expected text");
   insist(NUMBERS.every((name) => isCount(plain[name])), "malformed", "expected integers");
   insist(plain.version === VERSION, "version", "these parameters are of another version");
   insist(/^[0-9a-f]{32}$/.test(plain.survey), "malformed", "a survey id has 16 bytes");
-  insist(Array.isArray(phases) && phases.every(isCount), "malformed", "phases are seconds");
+  insist(
+    Array.isArray(phaseSeconds) && phaseSeconds.every(isCount), "malformed", "phases are seconds",
+  );
   const areTries = attempts >= 1 && attempts <= MOST_ATTEMPTS;
   insist(areTries, "malformed", "the number of attempts is out of range");
   insist(users <= MOST_USERS, "malformed", "n_max is out of range");
@@ -88,7 +99,7 @@ function supportedMechanism(plain) {
   const { derived, settings } = plain;
   const isOneVisit = plain.topology === "servers";
   insist(isOneVisit, "topology", "surveys with several visits need the installed client");
-  insist(plain.phases.length <= 1, "malformed", "a survey with one visit has one phase");
+  insist(plain.phase_seconds.length <= 1, "malformed", "a survey with one visit has one phase");
   insist(plain.relation === "replace-one", "malformed", "the relation is unknown");
   const isKnown = Object.hasOwn(MECHANISMS, plain.mechanism);
   insist(isKnown, "mechanism", `this page does not support ${plain.mechanism}`);

@@ -18,8 +18,8 @@ import {
 const FAILURE_BITS = 40;
 const MOST_BITS = 2600;
 
-/** The form of a proven report: {q, items, coins, degree, width, proof}. */
-export function reportForm(q, items, coins, users) {
+/** The layout of a proven report: {q, items, coins, degree, width, proof}. */
+export function reportLayout(q, items, coins, users) {
   const bits = items + coins;
   // f is defined by its values at M different points of F_q.
   const isPossible = bits <= MOST_BITS && q >= BigInt(bits);
@@ -61,8 +61,8 @@ function isSmallPrime(k) {
  * The row of a report: the bits, the blind of k uniform elements, and h. The blind must not come
  * from the seed of the aggregator's share: the aggregator knows that seed.
  */
-export function prove(form, bits, blind) {
-  const { q } = form;
+export function prove(layout, bits, blind) {
+  const { q } = layout;
   const z = vanishing(bits.length, q);
   const f = product(z, blind, q);
   interpolation(bits, z, q).forEach((coefficient, at) => (f[at] = plus(f[at], coefficient, q)));

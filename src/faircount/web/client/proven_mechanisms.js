@@ -12,33 +12,33 @@ import { uniformElements } from "./field.js";
 import {
   binomial, decoysDelta, isWithin, laplaceBounds, laplaceDelta, laplaceLaw,
 } from "./privacy.js";
-import { prove, reportForm } from "./proof.js";
+import { prove, reportLayout } from "./proof.js";
 import { insist } from "./refusal.js";
 import { checkAttendance, coinsOf } from "./settings.js";
 import { laplaceTable, tableDigest } from "./tables.js";
 
 /**
- * The form of a report with this many coins; the published proof parameters must follow from it.
+ * The layout of a report with this many coins; the published proof parameters must follow from it.
  */
-function checkForm(params, coins) {
+function checkLayout(params, coins) {
   const { keys, items, n_max: users } = params;
   checkAttendance(params, { countInsiders: false });
-  const form = reportForm(parseInteger(params.derived.q), items.length, coins, users);
-  const proofFollows = same(encode(params.derived.proof), encode(form.proof));
+  const layout = reportLayout(parseInteger(params.derived.q), items.length, coins, users);
+  const proofFollows = same(encode(params.derived.proof), encode(layout.proof));
   // check: page-proof-form - a proof in a field that is too small
   insist(proofFollows, "derived", "the proof does not follow from the other parameters");
   // Equal commitments would let one server copy the other's, and then choose the query alone.
-  const commitments = new Set([keys.s1_commitment, keys.s2_commitment, NO_DIGEST]);
+  const commitments = new Set([keys.coordinator_commitment, keys.aggregator_commitment, NO_DIGEST]);
   // check: page-commitments - one server chooses the query alone
   insist(commitments.size === 3, "derived", "each server must commit to a value of its own");
-  return form;
+  return layout;
 }
 
 /** A participant's report: the vote, fair coins, and the proof. */
-function drawReport({ form }, items, answer, random) {
-  const bits = [...oneHot(items, answer).map(Number), ...fairBits(form.coins, random)];
-  const blind = uniformElements(BigInt(form.q), form.degree, random);
-  return prove(form, bits, blind.map(Number)).map(BigInt);
+function drawReport({ layout }, items, answer, random) {
+  const bits = [...oneHot(items, answer).map(Number), ...fairBits(layout.coins, random)];
+  const blind = uniformElements(BigInt(layout.q), layout.degree, random);
+  return prove(layout, bits, blind.map(Number)).map(BigInt);
 }
 
 function fairBits(count, random) {
@@ -51,18 +51,18 @@ const serverLaplace = {
   settings: [...COMMON, "epsilon"],
   proven: true,
 
-  async prepare(params) {
+  async derive(params) {
     const epsilon = checkEpsilon(unscaled(params.settings.epsilon));
     const table = laplaceTable(parseInteger(params.settings.epsilon), epsilon, 1);
     checkDerived(params, { h: null, D: null, p: null, tables: await tableDigest(table) });
     const bounds = laplaceBounds(epsilon, 2, OVERFLOW / params.items.length);
     checkModulus(params, bounds.map((bound) => params.n_max + 2 * bound), params.items.length);
-    return { epsilon, table, form: checkForm(params, 0) };
+    return { epsilon, table, layout: checkLayout(params, 0) };
   },
 
   promiseHolds(params, { epsilon, table }) {
     const promised = unscaled(params.epsilon);
-    const tableCost = (1 + Math.exp(Math.min(promised, epsilon))) * 2 * table.distance;
+    const tableCost = 2 * (1 + Math.exp(epsilon / 2)) * table.distance; // of both moved counts
     return isWithin(laplaceDelta(epsilon, promised) + tableCost, unscaled(params.delta));
   },
 
@@ -74,11 +74,11 @@ const serverCoins = {
   settings: [...COMMON, "coins", "delta", "epsilon"],
   proven: true,
 
-  async prepare(params) {
+  async derive(params) {
     const coins = coinsOf(params, (needed) => needed);
     checkDerived(params, { h: null, D: coins, p: null, tables: NO_DIGEST });
     checkModulus(params, [params.n_max + 2 * coins], params.items.length);
-    return { coins, form: checkForm(params, 0) };
+    return { coins, layout: checkLayout(params, 0) };
   },
 
   promiseHolds: (params, { coins }) =>
@@ -91,7 +91,7 @@ const placedCoins = {
   settings: [...COMMON, "coins", "delta", "epsilon"],
   proven: true,
 
-  async prepare(params) {
+  async derive(params) {
     const { settings, items, n_max: users } = params;
     const coins = coinsOf(params, (needed) => needed + settings.insiders);
     const fewest = users - settings.dropouts;
@@ -100,7 +100,7 @@ const placedCoins = {
     const coinsPerUser = Math.ceil((coins * items.length) / fewest);
     checkDerived(params, { h: null, D: coins, p: null, tables: NO_DIGEST });
     checkModulus(params, [users + coins], items.length + coinsPerUser);
-    return { coins, coinsPerUser, form: checkForm(params, coinsPerUser) };
+    return { coins, coinsPerUser, layout: checkLayout(params, coinsPerUser) };
   },
 
   promiseHolds(params, { coins, coinsPerUser }, size) {

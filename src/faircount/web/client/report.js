@@ -3,6 +3,7 @@
 
 import { join } from "./bytes.js";
 import { encode } from "./codec.js";
+import { devicePublicKey, SECRET_SIZE } from "./device.js";
 import { sha256, taggedHash } from "./digests.js";
 import {
   AGGREGATOR, agreeSecret, deriveKey, encrypt, generateKeyPair, keyInfo, PURPOSE,
@@ -15,15 +16,16 @@ const SEED_SIZE = 16;
 const SALT_SIZE = 16;
 
 /** The report for the item at this position, with the values that the page shows. */
-export async function createReport(params, invitation, answer, random) {
+export async function makeReport(params, invitation, answer, random) {
   const vector = drawVector(params, answer, random).map((value) => residue(value, params.q));
   const seed = random(SEED_SIZE);
   return encodeReport(params, invitation, vector, seed, await generateKeyPair(), random);
 }
 
 /**
- * The report for a vector, a seed and a key pair drawn before; `random` gives salt and nonce.
- * The aggregator's share is expanded from the seed; the coordinator's share is the difference.
+ * The report for a vector, a seed and a key pair drawn before; `random` gives salt, nonce and the
+ * key of this device. The aggregator's share is expanded from the seed; the coordinator's share is
+ * the difference.
  */
 export async function encodeReport(params, invitation, vector, seed, pair, random) {
   const { user, token, access } = invitation;
@@ -35,6 +37,7 @@ export async function encodeReport(params, invitation, vector, seed, pair, rando
   const commitment = await taggedHash("commitment", salt, share);
   const info = await shareKeyInfo(params, PURPOSE.servers, user, pair.public, commitment);
   const encryptedShare = await encrypt(secret, params.digest, info, seed, random);
+  const device = random(SECRET_SIZE);
   const message = await encode("Report", {
     survey: params.survey,
     access,
@@ -43,8 +46,9 @@ export async function encodeReport(params, invitation, vector, seed, pair, rando
     salt,
     share,
     encrypted_share: encryptedShare,
+    device_key: await devicePublicKey(device),
   });
-  return { message, share, encryptedShare, commitment, publicKey: pair.public };
+  return { message, share, encryptedShare, commitment, publicKey: pair.public, device };
 }
 
 /** The aggregator's share of a participant's vector. */

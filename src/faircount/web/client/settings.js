@@ -1,5 +1,5 @@
 // The settings of a mechanism that are allowed. The Python client refuses the same ones:
-// test_vectors/bad_params.json has a case for every rule, and a test compares the verdicts of both
+// test_vectors/bad_params.json has a case for every rule, and a test compares the decisions of both
 // clients on mutated parameters.
 
 import { unscaled } from "./canonical_json.js";

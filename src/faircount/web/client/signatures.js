@@ -44,7 +44,7 @@ export async function verifyAcknowledgement(keys, survey, acknowledgement, messa
   const root = await rootOfPath(index, size, path, await taggedHash("acknowledged", messageHash));
   if (root === null) return false;
   const data = join(textBytes(`${LABEL}/acknowledgement\0`), survey, u32(size), root);
-  return verify(keys.s1, signature, data);
+  return verify(keys.coordinator, signature, data);
 }
 
 /** Whether a published result counts the entry with this user id and key. */

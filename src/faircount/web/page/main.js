@@ -5,11 +5,12 @@
 import { readCode } from "../client/code.js";
 import { systemRandom } from "../client/random.js";
 import { Refusal } from "../client/refusal.js";
-import { createReport } from "../client/report.js";
+import { makeReport } from "../client/report.js";
 import { checkBrowser } from "./browser_check.js";
 import { element, englishText, ownerText, show } from "./dom.js";
 import { hasText, setLanguages, setUpHeader, translate } from "./language.js";
 import { fetchFinalStatement, fetchStatus, Unreachable } from "./network.js";
+import { serverAddress } from "./origin.js";
 import {
   invitedParameters, isOver, parametersOfRecord, recordId, storeReport, verifyOutcome, visit,
   withdraw,
@@ -20,7 +21,7 @@ import { load, loadAll, remove } from "./store.js";
 import { LANGUAGES } from "./strings.js";
 import { showConfirmation, showQuestion } from "./survey_view.js";
 
-const OPEN_STATES = ["draft", "submitting"];
+const OPEN_PHASES = ["draft", "submitting"];
 const SECONDS_BETWEEN_VISITS = 5;
 const LONGEST_PAUSE = 60;
 
@@ -124,10 +125,10 @@ async function openInvitation(text) {
   if (record) return follow(record.id);
   render = () => show(element("h1", {}, translate("loading")));
   render();
-  const params = await invitedParameters(new URL(".", document.baseURI).href, code);
+  const params = await invitedParameters(serverAddress(), code);
   const status = await fetchStatus(params);
   if (turn !== mine) return;
-  if (status && !OPEN_STATES.includes(status.state)) return showClosed(params);
+  if (status && !OPEN_PHASES.includes(status.phase)) return showClosed(params);
   askQuestion(params, code.invitation);
 }
 
@@ -152,7 +153,7 @@ function askQuestion(params, invitation) {
   render();
 
   async function confirm(answer) {
-    const report = await createReport(params, invitation, answer, systemRandom);
+    const report = await makeReport(params, invitation, answer, systemRandom);
     const back = () => askQuestion(params, invitation);
     const sendReport = () => attempt(() => send(report));
     render = () => showConfirmation(params, answer, report, sendReport, back);
@@ -208,8 +209,9 @@ async function follow(id) {
 
   /** Show the view again only if it has changed, so that nobody loses the place on the page. */
   async function display() {
-    const { stage, unverified, tooLate } = record;
-    const now = JSON.stringify([stage, unverified, tooLate, news.unreachable, news.early]);
+    const { stage, unverified, tooLate, notices, takenOver } = record;
+    const told = [notices, takenOver];
+    const now = JSON.stringify([stage, unverified, tooLate, told, news.unreachable, news.early]);
     if (now === shown) return updateProgress(news.status);
     shown = now;
     await render();
@@ -234,7 +236,7 @@ async function follow(id) {
     resend = news.unreachable && resend;
     // The status is for information only: nothing depends on it, so an error is ignored.
     const status = (await fetchStatus(params).catch(() => null)) ?? news.status;
-    news = { ...news, status, early: record.stage === "waiting" && status?.state === "draft" };
+    news = { ...news, status, early: record.stage === "waiting" && status?.phase === "draft" };
     if (turn !== mine) return;
     await display();
     if (isOver(record)) return;

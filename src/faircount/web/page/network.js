@@ -21,6 +21,12 @@ export async function fetchParameters(target) {
   return new Uint8Array(await response.arrayBuffer());
 }
 
+/** The operators' signatures under the parameters, {s1, s2} in hex; null if there are none. */
+export async function fetchOperators(target) {
+  const response = await request(target, "operators");
+  return response.ok ? response.json().catch(() => null) : null;
+}
+
 /** The status of the survey according to the coordinator; null if it tells none. */
 export async function fetchStatus(target) {
   const response = await request(target, "status");

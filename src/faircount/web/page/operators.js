@@ -7,8 +7,3 @@ export const operatorNames = (params) => ({
   s1: params.s1_operator || translate("noOperator"),
   s2: params.s2_operator || translate("noOperator"),
 });
-
-/**
- * Whether one organization runs both servers, or none is named: then nothing separates the shares.
- */
-export const hasOneOperator = (params) => params.s1_operator === params.s2_operator;

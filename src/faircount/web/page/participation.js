@@ -9,16 +9,25 @@
 //          counted, uncounted, ended
 //                       how the survey ended, as the aggregator signed it;
 //                       `withdrawalLost`: the report was counted after an acknowledged withdrawal
+//
+//   notices: what else happened with the invitation, as the coordinator tells it
+//          1            another device has shown it, and was refused
+//          2            the owner wanted to exchange it, and was refused
+//   takenOver: the coordinator takes another device for the one that answered
 
 import { bytesText, hex, same, textBytes, unhex } from "../client/bytes.js";
 import { decode, encode } from "../client/codec.js";
+import { signForDevice } from "../client/device.js";
+import { checkOperators } from "../client/operators.js";
 import { parse, parseInvited } from "../client/parameters.js";
 import { insist, Refusal } from "../client/refusal.js";
 import { isCounted, verifyAcknowledgement, verifyStatement } from "../client/signatures.js";
-import { fetchParameters, sendMessage } from "./network.js";
+import { fetchOperators, fetchParameters, sendMessage } from "./network.js";
 import { addFirst, load, save, withLock } from "./store.js";
 
 const EARLY = 6; // the protocol's number of the reason "the phase has not begun"
+/** The protocol's number of the reason "another device has used this invitation". */
+export const INVITATION_USED = 14;
 const FINAL_STAGES = ["refused", "withdrawn", "counted", "uncounted", "ended"];
 
 /** The key under which a participation is stored. */
@@ -35,6 +44,8 @@ export function storeReport(params, invitation, report) {
     user: hex(invitation.user),
     publicKey: hex(report.publicKey),
     report: hex(report.message),
+    device: hex(report.device),
+    notices: 0,
     acknowledgements: [],
     unverified: 0,
   });
@@ -45,11 +56,15 @@ export async function parametersOfRecord(record) {
   return { ...(await parse(textBytes(record.published))), server: record.server };
 }
 
-/** The parameters of an invitation, fetched and compared with the hash in the invitation. */
+/**
+ * The parameters of an invitation, fetched, compared with the hash in the invitation, and signed by
+ * the operators of both servers.
+ */
 export async function invitedParameters(server, { survey, invitation }) {
   const published = await fetchParameters({ server, survey });
   const params = await parseInvited(published, invitation.params);
   insist(same(params.survey, survey), "digest", "the code names another survey");
+  await checkOperators(params, await fetchOperators({ server, survey }));
   return { ...params, server };
 }
 
@@ -70,7 +85,7 @@ export function visit(id, resend = false) {
     if (resend && record.stage === "withdrawn") record = await resendWithdrawal(params, record);
     if (record.stage === "waiting") record = await send(params, record, report, "sent");
     if (record.stage === "withdrawing") {
-      record = await send(params, record, await encodeWithdrawal(params, record), "withdrawn");
+      record = await send(params, record, unhex(record.withdrawal), "withdrawn");
     }
     return record.stage === "sent" ? requestOutcome(params, record) : record;
   });
@@ -80,7 +95,10 @@ export function visit(id, resend = false) {
 export async function withdraw(id) {
   await withLock(id, async () => {
     const record = await load(id);
-    if (!isOver(record)) await save({ ...record, stage: "withdrawing" });
+    if (isOver(record) || record.stage === "withdrawing") return;
+    const params = await parametersOfRecord(record);
+    const withdrawal = hex(await sign("Withdrawal", params, record));
+    await save({ ...record, stage: "withdrawing", withdrawal });
   });
   return visit(id);
 }
@@ -89,13 +107,13 @@ export async function withdraw(id) {
  * A restored coordinator may have lost a withdrawal; if it is too late now, ask for the outcome.
  */
 async function resendWithdrawal(params, record) {
-  const reply = await exchange(params, await encodeWithdrawal(params, record));
+  const reply = await exchange(params, unhex(record.withdrawal));
   const isTooLate = reply.name === "Rejection" && reply.reason !== EARLY;
   return isTooLate ? requestOutcome(params, record) : record;
 }
 
-const encodeWithdrawal = (params, record) =>
-  encode("Withdrawal", { survey: params.survey, access: unhex(record.access) });
+const sign = (name, params, record) =>
+  signForDevice(name, params, unhex(record.access), unhex(record.device));
 
 async function send(params, record, message, nextStage) {
   const reply = await exchange(params, message);
@@ -120,14 +138,25 @@ const isOutcome = (reply) => ["InclusionProof", "FinalStatement"].includes(reply
  * The record after a rejection. A withdrawal that comes too late leaves the report where it was.
  */
 function withRejection(record, { reason, detail }) {
-  const tooLate = record.stage === "withdrawing" && record.acknowledgements.length > 0;
-  return { ...record, stage: tooLate ? "sent" : "refused", tooLate, reason, detail };
+  const stays = record.stage === "withdrawing" && record.acknowledgements.length > 0;
+  const takenOver = stays && reason === INVITATION_USED;
+  const tooLate = stays && !takenOver;
+  return { ...record, stage: stays ? "sent" : "refused", tooLate, takenOver, reason, detail };
 }
 
 async function requestOutcome(params, record) {
-  const fields = { survey: params.survey, access: unhex(record.access) };
-  const reply = await exchange(params, await encode("OutcomeRequest", fields));
-  return isOutcome(reply) ? conclude(params, record, reply) : record;
+  const reply = await exchange(params, await sign("OutcomeRequest", params, record));
+  const told = await withNotices(record, reply);
+  return isOutcome(reply) ? conclude(params, told, reply) : told;
+}
+
+/** The record with what the coordinator tells about the invitation; nothing is ever taken back. */
+function withNotices(record, reply) {
+  const notices = record.notices | (reply.notices ?? 0);
+  const isUsed = reply.name === "Rejection" && reply.reason === INVITATION_USED;
+  const takenOver = Boolean(record.takenOver) || isUsed;
+  const isKnown = notices === record.notices && takenOver === Boolean(record.takenOver);
+  return isKnown ? record : save({ ...record, notices, takenOver });
 }
 
 /** The coordinator's reply; one that cannot be read has the name "unreadable". */
@@ -165,7 +194,7 @@ async function conclude(params, record, reply) {
 
 /** The aggregator's signed outcome of this survey with these parameters; null if it is not that. */
 export async function verifyOutcome(params, signed) {
-  const statement = await verifyStatement(params.keys.s2, signed);
+  const statement = await verifyStatement(params.keys.aggregator, signed);
   if (statement === null || !["Published", "Aborted"].includes(statement.name)) return null;
   // check: page-outcome-survey - the result of another survey with the same keys
   if (!same(statement.survey, params.survey)) return null;
@@ -187,7 +216,7 @@ export function receiptOf(record, params) {
   return {
     survey: hex(params.survey),
     parameters: hex(params.digest),
-    server_key: hex(params.keys.s1),
+    server_key: hex(params.keys.coordinator),
     written: record.acknowledgements,
     result: record.outcome ?? null,
     counted: record.stage === "counted",

@@ -6,7 +6,7 @@ import { element, englishText, ownerText, saveFile, show } from "./dom.js";
 import { describeEnding, isEnglish } from "./endings.js";
 import { formatNumber, formatTime, translate } from "./language.js";
 import { operatorNames } from "./operators.js";
-import { isOver, outcomeOf, receiptOf } from "./participation.js";
+import { INVITATION_USED, isOver, outcomeOf, receiptOf } from "./participation.js";
 import { resultSection } from "./result_view.js";
 
 const CONFLICT = 2;
@@ -20,7 +20,11 @@ const REJECTIONS = {
   7: "refusedFull",
   8: "refusedDigest",
   13: "refusedLate",
+  [INVITATION_USED]: "refusedUsed",
+  15: "refusedReplaced",
 };
+// By the bit with which the coordinator tells what else happened with the invitation.
+const NOTICES = { 1: "noticeOtherDevice", 2: "noticeReissue" };
 
 /**
  * Show a record. `news`: {status, unreachable, early}; `actions`: {check, withdraw, forget}.
@@ -34,6 +38,7 @@ export async function showParticipationStatus(record, params, news, actions) {
     ownerText("p", params.question, { class: "quiet" }),
     sentences(record, news).map((sentence) => element("p", {}, sentence)),
     reasons(record, params, outcome),
+    noticeWarnings(record),
     record.unverified ? unverifiedWarning(record) : null,
     progress,
     outcome?.name === "Published" ? resultSection(params, outcome) : null,
@@ -49,6 +54,13 @@ export async function showParticipationStatus(record, params, news, actions) {
 function unverifiedWarning({ unverified }) {
   const text = translate("unverified", { times: formatNumber(unverified) });
   return element("p", { class: "warning", role: "alert" }, text);
+}
+
+function noticeWarnings({ notices, takenOver }) {
+  const names = Object.keys(NOTICES).filter((bit) => notices & bit).map((bit) => NOTICES[bit]);
+  // check: page-taken-over - a restored server takes the owner's device for the first one
+  if (takenOver) names.push("refusedUsed");
+  return names.map((name) => element("p", { class: "warning", role: "alert" }, translate(name)));
 }
 
 function contact({ contact: address }) {
@@ -93,14 +105,14 @@ function sentences(record, { unreachable, early }) {
 }
 
 function progressOf(record, status) {
-  if (!status || isOver(record) || !Number.isInteger(status.users)) return [];
-  const counts = { users: formatNumber(status.users), people: formatNumber(status.people) };
-  const isOpen = ["draft", "submitting"].includes(status.state);
+  if (!status || isOver(record) || !Number.isInteger(status.responses)) return [];
+  const counts = { responses: formatNumber(status.responses), invited: formatNumber(status.invited) };
+  const isOpen = ["draft", "submitting"].includes(status.phase);
   const label = translate(isOpen ? "progress" : "progressClosed", counts);
   const content = [
     element("h2", {}, translate("progressTitle")),
     element("p", {}, label),
-    element("progress", { max: status.people, value: status.users, "aria-label": label }),
+    element("progress", { max: status.invited, value: status.responses, "aria-label": label }),
   ];
   if (isOpen && status.closes_at) {
     const when = formatTime(status.closes_at);
@@ -114,7 +126,7 @@ function buttons(record, params, actions) {
   const hasReceipt = record.acknowledgements.length > 0;
   const canWithdraw = ["waiting", "sent"].includes(record.stage);
   // After a conflict the answer of another device may still be counted.
-  const canStillMatter = !isOver(record) || record.reason === CONFLICT;
+  const canStillMatter = !isOver(record) || [CONFLICT, INVITATION_USED].includes(record.reason);
   const checked = element("p", { role: "status" });
   const check = async () => {
     const isKnown = await actions.check();

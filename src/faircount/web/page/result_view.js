@@ -17,7 +17,7 @@ export function resultSection(params, published) {
   };
   const votes = {
     included: formatNumber(published.included),
-    refused: formatNumber(published.refused),
+    refused: formatNumber(published.rejected),
   };
   const validity = params.proven ? "resultProven" : "resultUnproven";
   return element(
@@ -32,14 +32,14 @@ export function resultSection(params, published) {
 }
 
 function table(rows, axis, included) {
-  const heads = ["resultItem", "resultShare", "resultRange"].map((name) =>
+  const headings = ["resultItem", "resultShare", "resultRange"].map((name) =>
     element("th", { scope: "col" }, translate(name)),
   );
   return element(
     "table",
     {},
     element("caption", {}, translate("resultCaption", { included: formatNumber(included) })),
-    element("thead", {}, element("tr", {}, heads)),
+    element("thead", {}, element("tr", {}, headings)),
     element("tbody", {}, rows.flatMap((row) => [textRow(row), drawingRow(3, chart(row, axis))])),
   );
 }

@@ -62,9 +62,21 @@ const en = {
     "one person's answer.",
   promiseTwice: "Every further survey among the same people can reveal a little more.",
 
+  // operators
+  operatorsTitle: "Who runs the servers",
+  operatorsSigned:
+    "The operator of each server has signed this survey with its key. These are the names that " +
+    "they state, and the fingerprints of their keys:",
+  operatorsCompare:
+    "Anybody can state any name. If it matters to you, compare each fingerprint with the one that " +
+    "the organization publishes itself, for example on its own website.",
+
   // checked
   checkedTitle: "What this page has checked",
   checkedDigest: "This is exactly the survey that your invitation was made for.",
+  checkedOperators:
+    "The holders of the two keys above run the servers of this survey: the person who asks could " +
+    "not simply write down other names.",
   checkedTable:
     "The random noise that hides your answer is drawn on your device, as the survey promises.",
   checkedServerTable:
@@ -88,7 +100,12 @@ const en = {
   uncoveredBoth: "If both organizations worked together, they could read your answer.",
   uncoveredPage:
     "This page comes from {s1}. If it sent you a different program, that program could read your " +
-    "answer. To be sure, compare the published hash of the page or use the installed program.",
+    "answer, and a hash that it shows itself proves nothing. To be sure, use the installed " +
+    "program (faircount answer) or a page from another place, if your invitation names one.",
+  uncoveredPageElsewhere:
+    "This page comes from {host}, not from {s1}, which cannot change it. Whoever runs {host} " +
+    "could. The hash of its files should be the one on your invitation; the installed program " +
+    "(faircount answer) needs no page.",
   uncoveredPart: "{s1} sees that you take part and when, but not what you answer.",
   uncoveredCounts:
     "A dishonest server or dishonest participants could falsify the result without being noticed.",
@@ -109,7 +126,12 @@ const en = {
   confirmProven:
     "A proof that your answer is exactly one vote was added, and everything was split into two " +
     "shares. Neither share alone reveals your answer.",
-  confirmOnce: "You can answer only once. You can withdraw your answer until the survey closes.",
+  confirmOnce:
+    "You can answer only once. Until the survey closes, you can withdraw your answer on this " +
+    "device, and nobody can on another one.",
+  confirmOwner:
+    "Who made the invitations has a copy of yours: {owner} could have answered with it before " +
+    "you (then you will be told), and could have invited people who do not exist.",
   send: "Send",
   back: "Back",
 
@@ -127,7 +149,21 @@ const en = {
   tooLateText: "It was too late to withdraw your answer: it is already being counted.",
   refusedTitle: "The server did not accept your answer",
   refusedConflict:
-    "This invitation has already been used, perhaps on another device. The first answer counts.",
+    "Another answer was sent from this device before. The first one counts.",
+  refusedUsed:
+    "Somebody else has answered with your invitation, unless you did so on another device. The " +
+    "first answer counts, and only the device that sent it can withdraw it. If it was not you, " +
+    "please tell the contact of the survey: whoever made the invitations could have used yours.",
+  refusedReplaced:
+    "Your invitation was replaced by another one. If you have not asked for that, somebody else " +
+    "may answer in your place: please ask the contact of the survey.",
+  noticeOtherDevice:
+    "Another device has tried to use your invitation and was refused. Your answer has not " +
+    "changed. If that was not you, please tell the contact of the survey: whoever made the " +
+    "invitations has a copy of yours.",
+  noticeReissue:
+    "The owner of the survey has tried to replace your invitation and was refused, because you " +
+    "have answered with it.",
   refusedLate: "The survey is closed.",
   refusedUnknown: "The server does not know this invitation.",
   refusedMalformed: "The server could not read what was sent.",
@@ -182,7 +218,7 @@ const en = {
     "The server sent something that it could not prove (number of times: {times}). This page " +
     "ignored it. If it happens again, please tell the contact of the survey.",
   progressTitle: "Progress",
-  progress: "{users} of {people} people have answered.",
+  progress: "{responses} of {invited} people have answered.",
   progressClosed: "The answers are being counted.",
   closes: "The survey closes on {when}.",
   receiptButton: "Save receipt",
@@ -229,6 +265,9 @@ const en = {
   refusal_digest:
     "The server shows a different survey from the one that your invitation was made for. Please " +
     "ask the person who invited you.",
+  refusal_operators:
+    "The servers have not confirmed who runs them: a signature of their operators is missing, or " +
+    "belongs to another name, key or survey. Do not answer, and ask the person who invited you.",
   refusal_derived:
     "The numbers of this survey contradict each other. Please ask the person who invited you.",
   refusal_promise:
@@ -321,8 +360,20 @@ const de = {
     "Antwort einer Person ersetzt wird.",
   promiseTwice: "Jede weitere Umfrage unter denselben Personen kann ein wenig mehr verraten.",
 
+  operatorsTitle: "Wer die Server betreibt",
+  operatorsSigned:
+    "Der Betreiber jedes Servers hat diese Umfrage mit seinem Schlüssel unterschrieben. Das sind " +
+    "die Namen, die sie angeben, und die Fingerabdrücke ihrer Schlüssel:",
+  operatorsCompare:
+    "Jeder kann jeden Namen angeben. Wenn es Ihnen wichtig ist, vergleichen Sie jeden " +
+    "Fingerabdruck mit dem, den die Organisation selbst veröffentlicht, zum Beispiel auf ihrer " +
+    "eigenen Website.",
+
   checkedTitle: "Was diese Seite geprüft hat",
   checkedDigest: "Das ist genau die Umfrage, für die Ihre Einladung gemacht wurde.",
+  checkedOperators:
+    "Die Inhaber der beiden Schlüssel oben betreiben die Server dieser Umfrage: Wer fragt, konnte " +
+    "nicht einfach andere Namen hinschreiben.",
   checkedTable:
     "Das Zufallsrauschen, das Ihre Antwort verbirgt, wird auf Ihrem Gerät gezogen, wie die " +
     "Umfrage es verspricht.",
@@ -345,9 +396,14 @@ const de = {
   uncoveredTitle: "Was nicht geschützt ist",
   uncoveredBoth: "Würden beide Organisationen zusammenarbeiten, könnten sie Ihre Antwort lesen.",
   uncoveredPage:
-    "Diese Seite kommt von {s1}. Käme von dort ein anderes Programm, könnte es Ihre Antwort " +
-    "lesen. Wer sichergehen will, vergleicht den veröffentlichten Hash der Seite oder nimmt das " +
-    "installierte Programm.",
+    "Diese Seite kommt von {s1}. Würde dort ein anderes Programm verschickt, könnte es Ihre " +
+    "Antwort lesen, und eine Prüfsumme, die dieselbe Stelle anzeigt, beweist nichts. Um " +
+    "sicherzugehen, verwenden Sie das installierte Programm (faircount answer) oder eine Seite " +
+    "von anderer Stelle, wenn Ihre Einladung eine nennt.",
+  uncoveredPageElsewhere:
+    "Diese Seite kommt von {host} und nicht von {s1}, wo man sie nicht ändern kann. Wer {host} " +
+    "betreibt, könnte es. Die Prüfsumme ihrer Dateien sollte die auf Ihrer Einladung sein; das " +
+    "installierte Programm (faircount answer) braucht keine Seite.",
   uncoveredPart: "{s1} sieht, dass und wann Sie teilnehmen, aber nicht, was Sie antworten.",
   uncoveredCounts:
     "Ein unehrlicher Server oder unehrliche Teilnehmende könnten das Ergebnis unbemerkt " +
@@ -370,8 +426,12 @@ const de = {
     "Dazu kam ein Beweis, dass Ihre Antwort genau eine Stimme ist, und alles wurde in zwei Teile " +
     "zerlegt. Keiner der beiden Teile verrät allein Ihre Antwort.",
   confirmOnce:
-    "Sie können nur einmal antworten. Bis zum Ende der Umfrage können Sie Ihre Antwort " +
-    "zurückziehen.",
+    "Sie können nur einmal antworten. Bis zum Ende der Umfrage können Sie Ihre Antwort auf diesem " +
+    "Gerät zurückziehen, und niemand auf einem anderen.",
+  confirmOwner:
+    "Wer die Einladungen gemacht hat, hat auch von Ihrer eine Kopie: {owner} könnte damit schon " +
+    "vor Ihnen geantwortet haben (dann erfahren Sie es) und Personen eingeladen haben, die es " +
+    "nicht gibt.",
   send: "Absenden",
   back: "Zurück",
 
@@ -390,8 +450,22 @@ const de = {
   tooLateText: "Zum Zurückziehen war es zu spät: Ihre Antwort wird schon gezählt.",
   refusedTitle: "Der Server hat Ihre Antwort nicht angenommen",
   refusedConflict:
-    "Diese Einladung wurde schon verwendet, vielleicht auf einem anderen Gerät. Die erste " +
-    "Antwort zählt.",
+    "Von diesem Gerät wurde schon eine andere Antwort gesendet. Die erste zählt.",
+  refusedUsed:
+    "Jemand anderes hat mit Ihrer Einladung geantwortet, oder Sie selbst auf einem anderen Gerät. " +
+    "Die erste Antwort zählt, und nur das Gerät, das sie gesendet hat, kann sie zurückziehen. " +
+    "Wenn Sie es nicht waren, sagen Sie es bitte der Kontaktstelle der Umfrage: Wer die " +
+    "Einladungen gemacht hat, könnte Ihre verwendet haben.",
+  refusedReplaced:
+    "Ihre Einladung wurde durch eine andere ersetzt. Wenn Sie nicht darum gebeten haben, könnte " +
+    "jemand anderes an Ihrer Stelle antworten: Bitte fragen Sie die Kontaktstelle der Umfrage.",
+  noticeOtherDevice:
+    "Ein anderes Gerät hat versucht, Ihre Einladung zu verwenden, und wurde abgewiesen. Ihre " +
+    "Antwort ist unverändert. Wenn Sie das nicht waren, sagen Sie es bitte der Kontaktstelle der " +
+    "Umfrage: Wer die Einladungen gemacht hat, hat eine Kopie von Ihrer.",
+  noticeReissue:
+    "Wer die Umfrage macht, hat versucht, Ihre Einladung zu ersetzen, und wurde abgewiesen, weil " +
+    "Sie damit geantwortet haben.",
   refusedLate: "Die Umfrage ist beendet.",
   refusedUnknown: "Der Server kennt diese Einladung nicht.",
   refusedMalformed: "Der Server konnte nicht lesen, was gesendet wurde.",
@@ -454,7 +528,7 @@ const de = {
     "hat es nicht beachtet. Wenn es wieder vorkommt, sagen Sie es bitte der Kontaktstelle der " +
     "Umfrage.",
   progressTitle: "Stand",
-  progress: "{users} von {people} Personen haben geantwortet.",
+  progress: "{responses} von {invited} Personen haben geantwortet.",
   progressClosed: "Die Antworten werden gezählt.",
   closes: "Die Umfrage endet am {when}.",
   receiptButton: "Quittung speichern",
@@ -505,6 +579,10 @@ const de = {
   refusal_digest:
     "Der Server zeigt eine andere Umfrage als die, für die Ihre Einladung gemacht wurde. Bitte " +
     "fragen Sie nach, wo Sie die Einladung bekommen haben.",
+  refusal_operators:
+    "Die Server haben nicht bestätigt, wer sie betreibt: Eine Unterschrift ihrer Betreiber fehlt " +
+    "oder gehört zu einem anderen Namen, Schlüssel oder einer anderen Umfrage. Antworten Sie " +
+    "nicht, und fragen Sie die Person, die Sie eingeladen hat.",
   refusal_derived:
     "Die Zahlen dieser Umfrage widersprechen einander. Bitte fragen Sie nach, wo Sie die " +
     "Einladung bekommen haben.",

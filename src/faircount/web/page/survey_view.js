@@ -2,10 +2,12 @@
 // bytes that would leave the device.
 
 import { hex } from "../client/bytes.js";
+import { hasOneOperator } from "../client/operators.js";
 import { attackerCertainty } from "./certainty.js";
 import { element, ownerText, show } from "./dom.js";
 import { formatNumber, formatSmall, translate } from "./language.js";
-import { hasOneOperator, operatorNames } from "./operators.js";
+import { operatorNames } from "./operators.js";
+import { foreignHost } from "./origin.js";
 
 const WEAK_CERTAINTY = 95; // percent: above this the page warns that the promise is weak
 const NEGLIGIBLE_DELTA = 1e-12;
@@ -24,7 +26,14 @@ export function showQuestion(params, chosen, onChoose, onContinue) {
       element("button", { class: "main", type: "submit" }, translate("continue")),
     ),
   );
-  show(introduction(params), form, promise(params), checked(params), uncovered(params));
+  show(
+    introduction(params),
+    form,
+    promise(params),
+    operators(params),
+    checked(params),
+    uncovered(params),
+  );
 }
 
 function introduction(params) {
@@ -109,9 +118,27 @@ const noiseSource = (params) => params.derived.proof?.noise ?? "users";
 const oneIn = (delta) =>
   formatNumber(Math.floor(1 / delta), { maximumSignificantDigits: 3, roundingMode: "floor" });
 
+/** Who runs the servers, with fingerprints to compare, and what these show. */
+function operators(params) {
+  const { s1, s2 } = operatorNames(params);
+  const { fingerprints } = params;
+  const row = (name, fingerprint) => [
+    ownerText("dt", name),
+    element("dd", { class: "fingerprint", dir: "ltr" }, fingerprint),
+  ];
+  return element(
+    "section",
+    {},
+    element("h2", {}, translate("operatorsTitle")),
+    element("p", {}, translate("operatorsSigned")),
+    element("dl", {}, row(s1, fingerprints.s1), row(s2, fingerprints.s2)),
+    element("p", {}, translate("operatorsCompare")),
+  );
+}
+
 function checked(params) {
   const counts = { n: formatNumber(params.n_max), minimum: formatNumber(params.minimum) };
-  const names = ["checkedDigest"];
+  const names = ["checkedDigest", "checkedOperators"];
   if (params.proven) names.push("checkedProof");
   if (params.drawn.table) {
     names.push(noiseSource(params) === "servers" ? "checkedServerTable" : "checkedTable");
@@ -126,8 +153,10 @@ function checked(params) {
 function uncovered(params) {
   const wrong = params.proven ? "uncoveredServers" : "uncoveredCounts";
   const both = hasOneOperator(params) ? [] : ["uncoveredBoth"];
-  const names = [...both, "uncoveredPage", "uncoveredPart", wrong, "uncoveredDevice"];
-  return section("uncoveredTitle", names, operatorNames(params));
+  const host = foreignHost();
+  const page = host ? "uncoveredPageElsewhere" : "uncoveredPage";
+  const names = [...both, page, "uncoveredPart", wrong, "uncoveredDevice"];
+  return section("uncoveredTitle", names, { ...operatorNames(params), host });
 }
 
 function section(title, names, values, more = null) {
@@ -159,6 +188,7 @@ export function showConfirmation(params, answer, report, onSend, onBack) {
     bytesBox("confirmEncryptedShare", names, report.encryptedShare),
     element("p", {}, translate(params.proven ? "confirmProven" : "confirmText")),
     element("p", {}, translate("confirmOnce")),
+    ownerText("p", translate("confirmOwner", { owner: params.owner || translate("noName") })),
     element("div", { class: "buttons" }, send, back),
   );
 }

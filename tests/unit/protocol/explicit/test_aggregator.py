@@ -1,4 +1,4 @@
-"""`explicit`: what the aggregator admits, refuses and opens."""
+"""`explicit`: what the aggregator records, refuses and decrypts."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def test_seeds_that_do_not_open_lead_to_a_further_attempt_without_them(stage) ->
     assert (play.s1.attempt, play.s1.members) == (2, (0, 1, 2, 3, 5))
     play.settle(play.sum_all())
     assert play.counts() == [1, 1, 1, 1, 0, 1]
-    kinds = [type(play.said_by_s2(statement)).__name__ for statement in play.s2.statements]
+    kinds = [type(play.read_from_s2(statement)).__name__ for statement in play.s2.statements]
     assert kinds == [
         "RosterConfirmation",
         "Reservation",
@@ -58,13 +58,15 @@ def test_further_attempts_may_lose_others_until_the_minimum_and_an_abort_costs_n
         play.settle(play.sum_all(skip=(who,)))
     play.settle(play.sum_all(skip=(2,)))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert play.s2.ledger.find(play.setup.params.survey).status is Status.RELEASED
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.CANCELLED
 
 
 def test_no_claim_is_admitted_once_s1_may_have_sent_its_sum(stage) -> None:
     play, manifest = run_until_manifest(stage)
-    play.tell_s2(manifest)
-    later = explicit_coordinator.current_set(play.s1.changed(attempt=2, members=(0, 1, 2, 3)))
+    play.send_to_s2(manifest)
+    later = explicit_coordinator.current_set(
+        play.s1.replace_fields(attempt=2, members=(0, 1, 2, 3))
+    )
     further = replace(
         play.s1.manifest,
         attempt=2,
@@ -72,9 +74,9 @@ def test_no_claim_is_admitted_once_s1_may_have_sent_its_sum(stage) -> None:
         set_digest=later.set_digest,
         encrypted_shares=play.s1.manifest.encrypted_shares[:4],
     )
-    refused, reservation = play.tell_s2(play.by_s1(further))
-    assert play.said_by_s2(refused).reason == Reason.CONFLICT
-    assert isinstance(play.said_by_s2(reservation), Reservation)
+    refused, reservation = play.send_to_s2(play.by_s1(further))
+    assert play.read_from_s2(refused).reason == Reason.CONFLICT
+    assert isinstance(play.read_from_s2(reservation), Reservation)
     play.settle((manifest,))
     assert play.counts() == [1] * 6
 
@@ -86,12 +88,12 @@ def test_no_claim_is_admitted_once_s1_may_have_sent_its_sum(stage) -> None:
 def test_sums_that_s2_cannot_use(stage, change, reason) -> None:
     play, manifest = run_until_manifest(stage)
     early = AggregateTotal(play.setup.params.survey, bytes(32), b"")
-    assert play.said_by_s2(play.tell_s2(play.by_s1(early))[0]).reason == Reason.EARLY
-    reservation, included = play.tell_s2(manifest)
-    play.tell_s1(reservation)
-    (total,) = play.tell_s1(included)
+    assert play.read_from_s2(play.send_to_s2(play.by_s1(early))[0]).reason == Reason.EARLY
+    reservation, included = play.send_to_s2(manifest)
+    play.send_to_s1(reservation)
+    (total,) = play.send_to_s1(included)
     wrong = replace(play.s1.topology_state.total, **change)
-    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == reason
+    assert play.read_from_s2(play.send_to_s2(play.by_s1(wrong))[0]).reason == reason
     play.settle((total,))
     assert play.counts() == [1] * 6
 
@@ -118,8 +120,8 @@ def run_until_manifest(stage):
 )
 def test_claims_that_s2_refuses(stage, change, reason) -> None:
     play, _ = run_until_manifest(stage)
-    (answer,) = play.tell_s2(play.by_s1(replace(play.s1.manifest, **change)))
-    refused = play.said_by_s2(answer)
+    (answer,) = play.send_to_s2(play.by_s1(replace(play.s1.manifest, **change)))
+    refused = play.read_from_s2(answer)
     assert isinstance(refused, Refusal)
     assert refused.reason == reason
     assert play.s2.manifest is None
@@ -135,7 +137,7 @@ def test_claims_that_s2_refuses(stage, change, reason) -> None:
 def test_well_formed_sets_that_s2_refuses(stage, attempt, removed, reason) -> None:
     play, _ = run_until_manifest(stage)
     wanted = explicit_coordinator.current_set(
-        play.s1.changed(
+        play.s1.replace_fields(
             attempt=attempt,
             topology_state=replace(play.s1.topology_state, removed=frozenset(removed)),
         )
@@ -146,21 +148,21 @@ def test_well_formed_sets_that_s2_refuses(stage, attempt, removed, reason) -> No
         removed=wanted.removed_pairs,
         set_digest=wanted.set_digest,
     )
-    (answer,) = play.tell_s2(play.by_s1(manifest))
-    assert play.said_by_s2(answer).reason == reason
+    (answer,) = play.send_to_s2(play.by_s1(manifest))
+    assert play.read_from_s2(answer).reason == reason
 
 
 def test_too_small_a_set_is_refused(stage) -> None:
     play, _ = run_until_manifest(stage)
-    wanted = explicit_coordinator.current_set(play.s1.changed(members=(0, 1)))
+    wanted = explicit_coordinator.current_set(play.s1.replace_fields(members=(0, 1)))
     small = replace(
         play.s1.manifest,
         members=wanted.bits,
         set_digest=wanted.set_digest,
         encrypted_shares=play.s1.manifest.encrypted_shares[:2],
     )
-    (answer,) = play.tell_s2(play.by_s1(small))
-    assert play.said_by_s2(answer).reason in (Reason.TOO_FEW, Reason.DISCONNECTED)
+    (answer,) = play.send_to_s2(play.by_s1(small))
+    assert play.read_from_s2(answer).reason in (Reason.TOO_FEW, Reason.DISCONNECTED)
 
 
 def test_an_invented_roster_entry_is_named_and_left_out(stage) -> None:
@@ -173,10 +175,10 @@ def test_an_invented_roster_entry_is_named_and_left_out(stage) -> None:
         enrolment = member.enrolment
         if i == 2:
             enrolment = replace(enrolment, mac=bytes(32))
-        play.tell_s1(enrolment)
+        play.send_to_s1(enrolment)
     (request,) = play.deadline()
-    (answer,) = play.tell_s2(request)
-    assert isinstance(play.said_by_s2(answer), RejectedEntries)
+    (answer,) = play.send_to_s2(request)
+    assert isinstance(play.read_from_s2(answer), RejectedEntries)
     play.settle((answer,))
     assert play.s1.phase is Phase.SHARING
     assert play.s1.n == 5
@@ -185,7 +187,7 @@ def test_an_invented_roster_entry_is_named_and_left_out(stage) -> None:
 def test_one_roster_is_sealed(stage) -> None:
     play = ready(stage)
     smaller = replace(play.s2.roster, entries=play.s2.roster.entries[1:])
-    refused, stored = play.tell_s2(play.by_s1(smaller))
-    assert play.said_by_s2(refused).reason == Reason.CONFLICT
-    assert isinstance(play.said_by_s2(stored), RosterConfirmation)
-    assert play.tell_s2(play.by_s1(play.s2.roster)) == (stored,)
+    refused, stored = play.send_to_s2(play.by_s1(smaller))
+    assert play.read_from_s2(refused).reason == Reason.CONFLICT
+    assert isinstance(play.read_from_s2(stored), RosterConfirmation)
+    assert play.send_to_s2(play.by_s1(play.s2.roster)) == (stored,)

@@ -12,7 +12,7 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.protocol import EXPLICIT
 from faircount.protocol.peers import member as user
-from faircount.protocol.peers import opening
+from faircount.protocol.peers import unmasking
 from faircount.protocol.peers.self_mask import AttemptContext
 from faircount.protocol.simulator import play as play_survey
 from faircount.protocol.survey.endings import EndCode
@@ -57,7 +57,7 @@ def test_the_sum_of_the_held_shares_is_the_sum_of_the_vectors(stage) -> None:
     for i, mine in enumerate(play.people):
         _, body = explicit_user.answer_sum_request(mine, play.visit(i), play.entropy)
         now = AttemptContext(params, play.s1.digest, wanted.attempt, wanted.set_digest)
-        seed = opening.decrypt_from_member(play.s2, i, now.seed_info(i), body.encrypted_share)
+        seed = unmasking.decrypt_from_member(play.s2, i, now.seed_info(i), body.encrypted_share)
         own = now.self_mask(play.s2.crypto, i, seed, params.N)
         taus.append(subtract(unpack(body.vector, params.q, params.N), own, params.q))
         others = [
@@ -75,17 +75,17 @@ def test_bytes_that_others_were_given_are_not_mended(stage) -> None:
     play = ready(stage)
     spoiled = play.people[1].bundle
     key = (ShareBundle.tag, 0, 1)
-    play.tell_s1(spoiled)
+    play.send_to_s1(spoiled)
     spoil(
         play.s1, "uploads", key, replace(spoiled, encrypted_shares=spoiled.encrypted_shares[::-1])
     )  # a disk does this
-    play.tell_s1(spoiled)
+    play.send_to_s1(spoiled)
     assert play.s1.view.uploads.intact(key) == spoiled  # there is time: mended
     play.share_all()
     spoil(
         play.s1, "uploads", key, replace(spoiled, encrypted_shares=spoiled.encrypted_shares[::-1])
     )
-    assert isinstance(play.tell_s1(spoiled)[0], Acknowledgement)
+    assert isinstance(play.send_to_s1(spoiled)[0], Acknowledgement)
     assert play.s1.view.uploads.intact(key) is None
 
 
@@ -114,7 +114,7 @@ def test_a_sum_for_an_earlier_set_comes_too_late(stage) -> None:
     call = play.visit(1)
     play.sum_all(skip=(1,))
     _, body = explicit_user.answer_sum_request(play.people[1], call, play.entropy)
-    assert play.tell_s1(body)[0].why is Reason.LATE
+    assert play.send_to_s1(body)[0].why is Reason.LATE
     play.settle(play.sum_all())
     assert play.counts() == [1, 0, 1, 1, 1, 1]
 
@@ -125,7 +125,7 @@ def test_attempts_run_out_in_words(stage) -> None:
     play.sum_all(skip=(1,))
     play.settle(play.sum_all(skip=(2,)))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert play.said_by_s2(play.s1.final).code == EndCode.ATTEMPTS_USED
+    assert play.read_from_s2(play.s1.final).code == EndCode.ATTEMPTS_USED
     assert play.s2.ledger.charges == ()
 
 
@@ -140,7 +140,7 @@ def test_too_few_left_abort(stage) -> None:
 def test_too_few_enrol(stage) -> None:
     play = stage(E)
     for invitation in play.invitations[:2]:
-        play.tell_s1(user.enrol(play.setup.params, invitation, play.entropy).enrolment)
+        play.send_to_s1(user.enrol(play.setup.params, invitation, play.entropy).enrolment)
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
@@ -148,29 +148,29 @@ def test_too_few_enrol(stage) -> None:
 def test_retries_are_the_same_bytes(stage) -> None:
     play = ready(stage)
     play.share_all()
-    assert isinstance(play.tell_s1(play.people[0].bundle)[0], Acknowledgement)
+    assert isinstance(play.send_to_s1(play.people[0].bundle)[0], Acknowledgement)
     call = play.visit(0)
     play.people[0], body = explicit_user.answer_sum_request(play.people[0], call, play.entropy)
     play.people[0], again = explicit_user.answer_sum_request(play.people[0], call, play.entropy)
     assert encode(again) == encode(body)
     for _ in range(2):
-        assert isinstance(play.tell_s1(body)[0], Acknowledgement)
+        assert isinstance(play.send_to_s1(body)[0], Acknowledgement)
     assert isinstance(play.visit(0), NotReady)
 
 
 def test_a_second_bundle_is_a_conflict(stage) -> None:
     play = ready(stage)
-    play.tell_s1(play.people[0].bundle)
+    play.send_to_s1(play.people[0].bundle)
     other = explicit_user.share(play.people[0].member, 3, play.entropy)
-    assert play.tell_s1(other.bundle)[0].why is Reason.CONFLICT
+    assert play.send_to_s1(other.bundle)[0].why is Reason.CONFLICT
 
 
 @pytest.mark.parametrize("change", [{"credential": bytes(32)}, {"index": 99}])
 def test_uploads_need_the_users_credential(stage, change) -> None:
     play = ready(stage)
-    assert play.tell_s1(replace(play.people[0].bundle, **change))[0].why is Reason.UNKNOWN
+    assert play.send_to_s1(replace(play.people[0].bundle, **change))[0].why is Reason.UNKNOWN
     assert (
-        play.tell_s1(replace(user.poll_request(play.people[0].member), **change))[0].why
+        play.send_to_s1(replace(user.poll_request(play.people[0].member), **change))[0].why
         is Reason.UNKNOWN
     )
 
@@ -179,11 +179,13 @@ def test_forms_are_checked_at_the_door(stage) -> None:
     play = ready(stage)
     bundle = play.people[0].bundle
     assert (
-        play.tell_s1(replace(bundle, encrypted_shares=bundle.encrypted_shares[1:]))[0].why
+        play.send_to_s1(replace(bundle, encrypted_shares=bundle.encrypted_shares[1:]))[0].why
         is Reason.MALFORMED
     )
     assert (
-        play.tell_s1(replace(bundle, encrypted_shares=(b"", *bundle.encrypted_shares[1:])))[0].why
+        play.send_to_s1(replace(bundle, encrypted_shares=(b"", *bundle.encrypted_shares[1:])))[
+            0
+        ].why
         is Reason.MALFORMED
     )
     play.share_all()
@@ -194,9 +196,9 @@ def test_forms_are_checked_at_the_door(stage) -> None:
         (b"\xff" * size, bytes(ENCRYPTED_SEED_BYTES)),
     ):
         short = PeerSum(bundle.survey, 0, bundle.credential, 1, bytes(32), vector, seed)
-        assert play.tell_s1(short)[0].why is Reason.MALFORMED
+        assert play.send_to_s1(short)[0].why is Reason.MALFORMED
     accused = Complaint(bundle.survey, 0, bundle.credential, 1, (0,))
-    assert play.tell_s1(accused)[0].why is Reason.MALFORMED
+    assert play.send_to_s1(accused)[0].why is Reason.MALFORMED
 
 
 def test_shares_that_do_not_open_separate_the_pair_only(stage) -> None:
@@ -294,7 +296,7 @@ def test_a_complaint_in_a_later_attempt_counts_as_absence(stage) -> None:
     assert (play.s1.attempt, play.s1.members) == (2, (0, 1, 2, 3, 4))
     member = play.people[0].member
     late = Complaint(member.params.survey, 0, member.credential, 2, (1, 2, 3, 4))
-    assert play.tell_s1(late)[0].why is Reason.LATE
+    assert play.send_to_s1(late)[0].why is Reason.LATE
     assert play.sum_all(skip=(0,)) == ()
     assert (play.s1.members, play.s1.topology_state.removed) == ((1, 2, 3, 4), frozenset())
     play.settle(play.sum_all())
@@ -309,7 +311,7 @@ def test_false_complaints_of_as_many_as_are_borne_leave_the_liars_out(stage, lia
     for i in range(liars):
         member = play.people[i].member
         others = tuple(j for j in range(6) if j != i)
-        play.tell_s1(Complaint(member.params.survey, i, member.credential, 1, others))
+        play.send_to_s1(Complaint(member.params.survey, i, member.credential, 1, others))
     play.settle(play.sum_all(skip=range(liars)))
     if play.s1.final is None:
         play.settle(play.sum_all())

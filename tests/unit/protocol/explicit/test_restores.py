@@ -41,18 +41,18 @@ def test_s1_restored_before_the_seal_adopts_it(stage) -> None:
         for invitation in play.setup.invitations
     ]
     for member in members[:4]:
-        play.tell_s1(member.enrolment)
+        play.send_to_s1(member.enrolment)
     kept = play.s1.copy()
-    play.tell_s1(members[4].enrolment)
+    play.send_to_s1(members[4].enrolment)
     play.settle(play.deadline())
     play.s1 = kept
-    play.tell_s1(members[5].enrolment)
+    play.send_to_s1(members[5].enrolment)
     play.settle(play.deadline())
     assert play.s1.phase is Phase.SHARING
     assert play.s1.n == 5
     assert play.s1.digest == play.s2.digest
     assert isinstance(
-        play.tell_s1(members[4].enrolment)[0], Acknowledgement
+        play.send_to_s1(members[4].enrolment)[0], Acknowledgement
     )  # whom the restored coordinator had forgotten
 
 
@@ -63,10 +63,10 @@ def test_s1_restored_after_the_claim_goes_on(stage) -> None:
         play.people[i], body = explicit_user.answer_sum_request(
             play.people[i], play.visit(i), play.entropy
         )
-        play.tell_s1(body)
+        play.send_to_s1(body)
     kept = play.s1.copy()
     (manifest,) = play.deadline()
-    play.tell_s2(manifest)
+    play.send_to_s2(manifest)
     play.s1 = kept
     play.settle((play.by_s1(SyncRequest(play.setup.params.survey)),))
     assert play.counts() == [1] * 6
@@ -77,7 +77,7 @@ def test_s1_restored_without_the_sums_gives_up(stage) -> None:
     play.share_all()
     kept = play.s1.copy()
     (manifest,) = play.sum_all()
-    play.tell_s2(manifest)
+    play.send_to_s2(manifest)
     play.s1 = kept
     play.settle((play.by_s1(SyncRequest(play.setup.params.survey)),))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
@@ -86,7 +86,7 @@ def test_s1_restored_without_the_sums_gives_up(stage) -> None:
 
 def test_s2_restored_aborts(stage) -> None:
     play, manifest = run_until_manifest(stage)
-    play.tell_s2(manifest)
+    play.send_to_s2(manifest)
     play.s2, out = play.s2.do(aggregator.abort_after_restore)
     play.settle(out)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
@@ -95,7 +95,7 @@ def test_s2_restored_aborts(stage) -> None:
 def test_s2_restored_before_the_seal_tells_s1_when_it_asks(stage) -> None:
     play = stage(E)
     for invitation in play.setup.invitations:
-        play.tell_s1(user.enrol(play.setup.params, invitation, play.entropy).enrolment)
+        play.send_to_s1(user.enrol(play.setup.params, invitation, play.entropy).enrolment)
     play.s2, _ = play.s2.do(aggregator.abort_after_restore)  # the statement is lost
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
@@ -105,11 +105,11 @@ def test_every_message_between_the_servers_may_come_again(stage) -> None:
     play, _ = run_until_manifest(stage)
     for _ in range(4):
         for message in resume(play.s1.state, play.s1.rows) * 3:
-            answers = play.tell_s2(message)
+            answers = play.send_to_s2(message)
         for answer in answers * 2:
-            play.tell_s1(answer)
+            play.send_to_s1(answer)
     assert play.counts() == [1] * 6
-    assert sum(isinstance(play.said_by_s2(s), Reservation) for s in play.s2.statements) == 1
+    assert sum(isinstance(play.read_from_s2(s), Reservation) for s in play.s2.statements) == 1
 
 
 def asks_what_stands(play) -> None:
@@ -120,18 +120,18 @@ def test_an_explicit_sum_for_a_forgotten_set_is_not_taken(stage) -> None:
     play = stage(EXPLICIT)
     play.enrol_all()
     for i in range(5):
-        play.tell_s1(play.people[i].bundle)
+        play.send_to_s1(play.people[i].bundle)
     before = play.s1.copy()
     play.settle(play.deadline())
     play.people[2], tau = explicit_user.answer_sum_request(
         play.people[2], play.visit(2), play.entropy
     )
-    play.tell_s1(tau)
+    play.send_to_s1(tau)
     play.s1 = before
     asks_what_stands(play)
-    play.tell_s1(play.people[5].bundle)
+    play.send_to_s1(play.people[5].bundle)
     play.settle(play.deadline())
-    assert play.tell_s1(tau)[0].why is Reason.LATE
+    assert play.send_to_s1(tau)[0].why is Reason.LATE
     assert play.sum_all(skip=(2,)) == ()  # no manifest: participant 2 is not in the next set
     play.settle(play.sum_all())
     assert play.counts() == [1, 1, 0, 1, 1, 1]
@@ -148,6 +148,6 @@ def test_whom_s2_has_sealed_may_enrol_again_in_a_full_survey(stage) -> None:
     intruder = user.enrol(play.setup.params, extra, play.entropy)
     others = [person.member.enrolment for person in play.people]
     for body in (intruder.enrolment, *others[:5]):
-        assert isinstance(play.tell_s1(body)[0], Acknowledgement)
+        assert isinstance(play.send_to_s1(body)[0], Acknowledgement)
     asks_what_stands(play)
-    assert isinstance(play.tell_s1(others[5])[0], Acknowledgement)
+    assert isinstance(play.send_to_s1(others[5])[0], Acknowledgement)

@@ -12,7 +12,6 @@ from faircount.protocol.topologies.explicit.messages import PeerSum
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
 from faircount.protocol.wire.messages import (
-    OutcomeRequest,
     Reason,
 )
 from faircount.protocol.wire.signing import sign, verify_message
@@ -81,7 +80,7 @@ def test_a_user_does_not_take_part_in_two_sets_of_one_attempt(stage) -> None:
 def test_users_believe_only_the_roster_that_s2_sealed(stage) -> None:
     play = ready(stage)
     member = replace(play.people[0].member, index=-1, roster=(), digest=b"")
-    (roster,) = play.tell_s1(OutcomeRequest(play.setup.params.survey, play.invitations[0].access))
+    (roster,) = play.send_to_s1(play.inquiry(0))
     assert isinstance(roster, Roster)
     fewer = replace(roster, entries=roster.entries[1:])
     forged = replace(roster, confirmation=replace(roster.confirmation, signature=bytes(64)))
@@ -99,7 +98,7 @@ def test_users_believe_only_the_roster_that_s2_sealed(stage) -> None:
 def confirm_other_roster(play, roster: Roster, entries: tuple[PeerKey, ...]) -> Roster:
     """A roster that a dishonest aggregator confirmed instead of the true one."""
     root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
-    true = verify_message(play.params.keys.s2, Party.AGGREGATOR, roster.confirmation)
+    true = verify_message(play.params.keys.aggregator, Party.AGGREGATOR, roster.confirmation)
     digest = roster_digest(play.params.digest, len(entries), root)
     confirmation = replace(true, n=len(entries), root=root, digest=digest)
     return Roster(sign(play.s2.key, Party.AGGREGATOR, confirmation), entries)
@@ -110,7 +109,7 @@ def test_a_roster_that_a_lying_s2_sealed_is_no_smaller_than_the_minimum_and_has_
 ) -> None:
     play = ready(stage, minimum=5)
     member = replace(play.people[0].member, index=-1, roster=(), digest=b"")
-    (roster,) = play.tell_s1(OutcomeRequest(play.params.survey, play.invitations[0].access))
+    (roster,) = play.send_to_s1(play.inquiry(0))
     lines = roster.entries
     assert user.verify_roster(member, confirm_other_roster(play, roster, lines[:5])).index == 0
     assert (
@@ -126,13 +125,13 @@ def test_a_roster_that_a_lying_s2_sealed_is_no_smaller_than_the_minimum_and_has_
 
 def test_s2_must_reveal_what_it_committed_to(stage) -> None:
     play = stage(E)
-    play.s2 = play.s2.changed(committed_value=b"another value, of 32 bytes as well"[:32])
+    play.s2 = play.s2.replace_fields(committed_value=b"another value, of 32 bytes as well"[:32])
     members = [
-        user.enrol(play.setup.params, invitation, play.entropy)
-        for invitation in play.setup.invitations
+        user.enrol(play.setup.params, invitation, play.entropy) for invitation in play.invitations
     ]
+    play.people = members
     for member in members:
-        play.tell_s1(member.enrolment)
+        play.send_to_s1(member.enrolment)
     play.settle(play.deadline())
-    (roster,) = play.tell_s1(OutcomeRequest(play.setup.params.survey, play.invitations[0].access))
+    (roster,) = play.send_to_s1(play.inquiry(0))
     assert user.verify_roster(members[0], roster).why is Reason.WRONG_DIGEST

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faircount.protocol.peers import member as user
-from faircount.protocol.peers import opening
+from faircount.protocol.peers import unmasking
 from faircount.protocol.peers.peer_set import PeerSet
 from faircount.protocol.peers.self_mask import AttemptContext
 from faircount.protocol.survey.budget import Status
@@ -27,7 +27,6 @@ from faircount.protocol.wire.crypto import KeyPair
 from faircount.protocol.wire.digests import bitmap
 from faircount.protocol.wire.messages import (
     Acknowledgement,
-    OutcomeRequest,
     Published,
     Reason,
     Reservation,
@@ -82,7 +81,7 @@ def plain_sum(play, i):
         play.s1.view.uploads[MaskedSum.tag, play.s1.topology_state.set_digest, i],
         play.setup.params,
     )
-    seed = opening.decrypt_from_member(play.s2, i, now.seed_info(i), body.encrypted_share)
+    seed = unmasking.decrypt_from_member(play.s2, i, now.seed_info(i), body.encrypted_share)
     return subtract(
         unpack(body.vector, params.q, 20), now.self_mask(play.s2.crypto, i, seed, 20), params.q
     )
@@ -97,7 +96,7 @@ def test_dropouts_at_every_phase_are_left_out_and_nobody_else(masked) -> None:
     assert play.s1.phase is Phase.UNMASKING
     play.settle(play.recover(skip=(0, 18)))  # before helping
     assert play.counts() == [*without(19, 2, 3, 7, 11, 12), 0]
-    final = play.said_by_s2(play.s1.final)
+    final = play.read_from_s2(play.s1.final)
     left = remaining_guarantee(play.setup.params.mechanism, 14, play.setup.params.epsilon)
     assert final.included == 14
     assert int(final.realized_delta) >= int(left.delta * 2**128)
@@ -151,9 +150,9 @@ def test_a_roster_too_small_for_the_threshold_is_refused_by_its_users(masked) ->
         for invitation in play.invitations[:5]
     ]
     for member in members:
-        play.tell_s1(member.enrolment)
+        play.send_to_s1(member.enrolment)
     play.settle(play.deadline())
-    (near,) = play.tell_s1(OutcomeRequest(play.setup.params.survey, members[0].enrolment.access))
+    near = play.inquire(members[0])
     assert masked_user.verify_roster(members[0], near).why is Reason.TOO_FEW
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
@@ -164,13 +163,13 @@ def test_a_late_sum_is_refused_and_never_reaches_s2(masked) -> None:
     call = play.visit(3)
     manifest = play.sum_all(skip=(3,))
     play.people[3], late = masked_user.answer_sum_request(play.people[3], call, play.entropy)
-    assert play.tell_s1(late)[0].why is Reason.LATE
+    assert play.send_to_s1(late)[0].why is Reason.LATE
     play.settle(manifest)
     assert play.s1.phase is Phase.UNMASKING
-    assert play.tell_s1(late)[0].why is Reason.LATE
+    assert play.send_to_s1(late)[0].why is Reason.LATE
     assert (MaskedSum.tag, play.s1.topology_state.set_digest, 3) not in play.s1.view.uploads
     play.settle(play.recover())
-    assert play.tell_s1(late)[0].why is Reason.LATE
+    assert play.send_to_s1(late)[0].why is Reason.LATE
     assert play.counts() == without(20, 3)
 
 
@@ -185,20 +184,20 @@ def test_a_mask_key_is_used_for_nothing_else(masked) -> None:
     assert not masks & others
     again = masked("enrolled")
     stolen = replace(again.people[0].bundle, mask_key=again.people[1].member.keys.public)
-    assert again.tell_s1(stolen)[0].why is Reason.MALFORMED
+    assert again.send_to_s1(stolen)[0].why is Reason.MALFORMED
 
 
 def test_another_claim_is_a_conflict_at_any_time(masked) -> None:
     play = masked("recovering")
     other = replace(play.s2.manifest, set_digest=bytes(32))
-    refused, reservation = play.tell_s2(play.by_s1(other))
-    assert play.said_by_s2(refused).reason == Reason.CONFLICT
-    assert isinstance(play.said_by_s2(reservation), Reservation)
+    refused, reservation = play.send_to_s2(play.by_s1(other))
+    assert play.read_from_s2(refused).reason == Reason.CONFLICT
+    assert isinstance(play.read_from_s2(reservation), Reservation)
     play.settle(play.recover())
     assert play.counts() == without(20, 3, 7)
-    refused, published = play.tell_s2(play.by_s1(other))
-    assert play.said_by_s2(refused).reason == Reason.CLOSED
-    assert isinstance(play.said_by_s2(published), Published)
+    refused, published = play.send_to_s2(play.by_s1(other))
+    assert play.read_from_s2(refused).reason == Reason.CLOSED
+    assert isinstance(play.read_from_s2(published), Published)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +209,7 @@ def test_help_that_is_none(masked, change) -> None:
     batch = replace(
         UnmaskBatch(play.setup.params.survey, play.s1.manifest_hash, b"", (), ()), **change
     )
-    assert play.said_by_s2(play.tell_s2(play.by_s1(batch))[0]).reason == Reason.WRONG_DIGEST
+    assert play.read_from_s2(play.send_to_s2(play.by_s1(batch))[0]).reason == Reason.WRONG_DIGEST
     play.settle((sent,))
     assert play.counts() == without(20, 3, 7)
 
@@ -233,7 +232,7 @@ def test_help_that_does_not_open_counts_for_nothing(masked) -> None:
         play.s1.topology_state.set_digest,
         bytes(60),
     )
-    assert isinstance(play.tell_s1(garbage)[0], Acknowledgement)
+    assert isinstance(play.send_to_s1(garbage)[0], Acknowledgement)
     play.settle(play.recover())
     assert play.counts() == without(20, 3)
 
@@ -271,7 +270,7 @@ def opened_help(play, i, help_):
 def test_help_comes_after_the_set_is_named(masked) -> None:
     play = masked("shared")
     early = play.by_s1(UnmaskBatch(play.setup.params.survey, bytes(32), bytes(3), (), ()))
-    assert play.said_by_s2(play.tell_s2(early)[0]).reason == Reason.EARLY
+    assert play.read_from_s2(play.send_to_s2(early)[0]).reason == Reason.EARLY
     help_ = UnmaskShares(
         play.setup.params.survey,
         0,
@@ -279,7 +278,7 @@ def test_help_comes_after_the_set_is_named(masked) -> None:
         play.s1.topology_state.set_digest,
         b"",
     )
-    assert play.tell_s1(help_)[0].why is Reason.LATE
+    assert play.send_to_s1(help_)[0].why is Reason.LATE
 
 
 @pytest.mark.parametrize(("attempts", "ends"), [(1, Phase.ABORTED), (2, Phase.PUBLISHED)])
@@ -294,7 +293,7 @@ def test_too_few_helpers_cost_an_attempt_and_no_budget(masked, attempts, ends) -
         play.settle(play.sum_all())
         assert play.counts() == without(20, 3)
     else:
-        assert play.s2.ledger.find(play.setup.params.survey).status is Status.RELEASED
+        assert play.s2.ledger.find(play.setup.params.survey).status is Status.CANCELLED
     assert play.s1.phase is play.s2.phase is ends
 
 
@@ -316,7 +315,7 @@ def test_helpers_who_lie_do_not_stop_the_others(masked, honest) -> None:
 
 def deals_wrongly(play, i) -> None:
     """Client i deals shares that decrypt and give no key: half of one dealing, half of another."""
-    other = masked_user.prepare(
+    other = masked_user.make_report(
         play.people[i].placed, play.people[i].response, play.people[i].mask, play.entropy
     )
     one = play.people[i].bundle
@@ -343,7 +342,7 @@ def test_a_dealer_of_shares_of_another_key_is_found_out(masked) -> None:
     play = masked("enrolled")
     user = play.people[3]
     other = play.s2.crypto.keypair(play.entropy)
-    false = masked_user.prepare(
+    false = masked_user.make_report(
         user.placed, user.response, KeyPair(other.secret, user.mask.public), play.entropy
     )
     play.people[3] = replace(user, bundle=false.bundle)
@@ -373,7 +372,7 @@ def test_wrong_dealers_who_leave_one_by_one_cost_an_attempt_each(masked) -> None
         play.settle(play.sum_all(skip=(3, gone)))
         play.settle(play.recover())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert play.s2.ledger.find(play.setup.params.survey).status is Status.RELEASED
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.CANCELLED
 
 
 def test_a_vector_of_the_first_attempt_is_not_for_the_second(masked) -> None:
@@ -382,7 +381,7 @@ def test_a_vector_of_the_first_attempt_is_not_for_the_second(masked) -> None:
     play.settle(play.recover(skip=range(20)))
     assert play.s1.attempt == 2
     assert isinstance(
-        play.tell_s1(first)[0], Acknowledgement
+        play.send_to_s1(first)[0], Acknowledgement
     )  # the same bytes again: the coordinator knows them by their hash
     assert not play.s1.view.uploads.get((MaskedSum.tag, first.set_digest, 0))
     play.people[0], second = masked_user.answer_sum_request(

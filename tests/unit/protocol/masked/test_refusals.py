@@ -35,7 +35,7 @@ def test_who_sends_a_seed_that_does_not_open_is_dropped(masked) -> None:
     play = masked("shared")
     play.spoil(4)
     play.settle(play.sum_all(skip=(4, 9)))
-    kinds = [type(play.said_by_s2(statement)).__name__ for statement in play.s2.statements]
+    kinds = [type(play.read_from_s2(statement)).__name__ for statement in play.s2.statements]
     assert kinds == ["RosterConfirmation", "Reservation", "AcceptedMembers"]
     assert not play.s1.view.uploads.get(
         (MaskedSum.tag, play.s1.topology_state.set_digest, 4)
@@ -55,7 +55,7 @@ def test_a_mask_key_that_s1_changes_in_the_claim_gives_no_result(masked) -> None
     play.settle(play.recover())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.partial_sum is None
-    assert play.s2.ledger.find(play.setup.params.survey).status is Status.RELEASED
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.CANCELLED
 
 
 def test_seeds_whose_senders_cannot_be_recovered_cost_an_attempt(masked) -> None:
@@ -70,7 +70,7 @@ def test_seeds_whose_senders_cannot_be_recovered_cost_an_attempt(masked) -> None
         play.spoil(i)
     play.settle(play.sum_all(skip=range(4)))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED  # nobody has nine neighbours among eight
-    assert play.s2.ledger.find(play.setup.params.survey).status is Status.RELEASED
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.CANCELLED
 
 
 def test_too_few_seeds_that_open_end_the_survey(masked) -> None:
@@ -79,13 +79,15 @@ def test_too_few_seeds_that_open_end_the_survey(masked) -> None:
         play.spoil(i)
     play.settle(play.sum_all(skip=range(5)))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert ending_of(play.said_by_s2(play.s1.final)) == too_few_readable(7, 8)
+    assert ending_of(play.read_from_s2(play.s1.final)) == too_few_readable(7, 8)
 
 
 def test_a_mask_key_of_low_order_is_refused_by_everybody(masked) -> None:
     """With such a key every pair agrees on zeros, and the aggregator would know the mask."""
     zeros, play = bytes(32), masked("enrolled")
-    assert play.tell_s1(replace(play.people[0].bundle, mask_key=zeros))[0].why is Reason.MALFORMED
+    assert (
+        play.send_to_s1(replace(play.people[0].bundle, mask_key=zeros))[0].why is Reason.MALFORMED
+    )
     play.share_all()
     call = play.visit(0)
     _, answer = masked_user.answer_sum_request(
@@ -98,7 +100,7 @@ def test_a_mask_key_of_low_order_is_refused_by_everybody(masked) -> None:
         range(20),
         mask_keys=(zeros, *(person.mask.public for person in play.people[1:])),
     )
-    assert play.said_by_s2(play.tell_s2(play.by_s1(manifest))[0]).reason == Reason.MALFORMED
+    assert play.read_from_s2(play.send_to_s2(play.by_s1(manifest))[0]).reason == Reason.MALFORMED
 
 
 def test_a_user_takes_no_part_if_few_neighbours_have_shared_with_it(masked) -> None:
@@ -126,7 +128,7 @@ def test_a_sum_made_for_another_set_does_not_open(masked) -> None:
         encrypted_shares=tuple(call.encrypted_shares[at] for at in kept),
     )
     _, body = masked_user.answer_sum_request(play.people[0], shown, play.entropy)
-    assert play.tell_s1(body)[0].why is Reason.LATE  # The coordinator itself would not take it
+    assert play.send_to_s1(body)[0].why is Reason.LATE  # The coordinator itself would not take it
     body = replace(body, keys_digest=masked_rules._keys_around(play.s1.state, play.s1.view, 0))
     put(play.s1, "uploads", (MaskedSum.tag, play.s1.topology_state.set_digest, 0), body)
     play.settle(play.sum_all(skip=(0,)))
@@ -190,8 +192,8 @@ def test_s2_refuses_a_part_that_falls_apart_or_cannot_be_recovered(masked) -> No
         (everybody - around - alone, Reason.DISCONNECTED),
     ):
         manifest = altered(play, everybody, included)
-        (answer,) = play.tell_s2(play.by_s1(manifest))
-        assert play.said_by_s2(answer).reason == reason
+        (answer,) = play.send_to_s2(play.by_s1(manifest))
+        assert play.read_from_s2(answer).reason == reason
     assert play.s2.manifest is None
 
 
@@ -203,7 +205,7 @@ def test_s2_refuses_a_part_that_falls_apart_or_cannot_be_recovered(masked) -> No
         ({"attempt": 2}, Reason.WRONG_DIGEST),
         ({"members": bytes(2)}, Reason.MALFORMED),
         ({"members": b"\xff\xff\xff"}, Reason.MALFORMED),
-        ({"included": bytes(3)}, Reason.MALFORMED),
+        ({"senders": bytes(3)}, Reason.MALFORMED),
         ({"mask_keys": ()}, Reason.MALFORMED),
         ({"mask_keys": (b"\xff" * 32,) * 20}, Reason.MALFORMED),
         ({"encrypted_shares": ()}, Reason.MALFORMED),
@@ -211,8 +213,8 @@ def test_s2_refuses_a_part_that_falls_apart_or_cannot_be_recovered(masked) -> No
 )
 def test_claims_that_s2_refuses(masked, change, reason) -> None:
     play = masked("shared")
-    (answer,) = play.tell_s2(play.by_s1(altered(play, range(20), range(20), **change)))
-    refused = play.said_by_s2(answer)
+    (answer,) = play.send_to_s2(play.by_s1(altered(play, range(20), range(20), **change)))
+    refused = play.read_from_s2(answer)
     assert isinstance(refused, Refusal)
     assert refused.reason == reason
     assert play.s2.manifest is None
@@ -222,7 +224,10 @@ def test_attempts_have_an_end_at_s2_too(masked) -> None:
     play = masked("shared", attempts=1)
     wanted = PeerSet(play.s1.digest, 2, 20, tuple(range(20)))
     manifest = altered(play, range(20), range(20), attempt=2, set_digest=wanted.set_digest)
-    assert play.said_by_s2(play.tell_s2(play.by_s1(manifest))[0]).reason == Reason.TOO_MANY_ATTEMPTS
+    assert (
+        play.read_from_s2(play.send_to_s2(play.by_s1(manifest))[0]).reason
+        == Reason.TOO_MANY_ATTEMPTS
+    )
 
 
 def test_too_small_a_part_is_refused(masked) -> None:
@@ -231,7 +236,7 @@ def test_too_small_a_part_is_refused(masked) -> None:
     keys = tuple(person.mask.public for person in play.people)
     three = bitmap((0, 1, 2), 6), wanted.set_digest, keys, (bytes(32),) * 3
     manifest = MaskedManifest(play.setup.params.survey, play.s1.digest, 1, wanted.bits, *three)
-    assert play.said_by_s2(play.tell_s2(play.by_s1(manifest))[0]).reason == Reason.TOO_FEW
+    assert play.read_from_s2(play.send_to_s2(play.by_s1(manifest))[0]).reason == Reason.TOO_FEW
 
 
 @pytest.mark.parametrize("at", [2, 60, -20, -1])
@@ -244,6 +249,6 @@ def test_a_blob_that_changed_on_its_way_is_not_acknowledged(masked, at) -> None:
     wire = bytearray(encode(body))
     wire[at] ^= 4
     assert isinstance(decode(bytes(wire)), Rejection)
-    play.tell_s1(body)
+    play.send_to_s1(body)
     play.settle(play.sum_all(skip=(3,)))
     assert play.counts() == [1] * 20

@@ -159,7 +159,7 @@ def test_the_plan_for_5_percent_colluding_and_30_percent_missing_is_the_default(
 def test_the_graph_needs_a_commitment(masked) -> None:
     params = masked("open").setup.params
     with pytest.raises(ParameterError, match="commit"):
-        replace(params, keys=replace(params.keys, s2_commitment=bytes(32)))
+        replace(params, keys=replace(params.keys, aggregator_commitment=bytes(32)))
 
 
 def test_a_threshold_below_what_the_colluders_of_the_promise_need_is_refused_also_when_read() -> (

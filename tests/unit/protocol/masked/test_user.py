@@ -55,7 +55,7 @@ def test_a_user_believes_in_one_roster_with_its_own_key(masked) -> None:
     assert masked_user.verify_roster(replace(member, user=bytes(16)), near).why is Reason.UNKNOWN
     assert masked_user.verify_roster(replace(member, digest=bytes(32)), near).why is Reason.CONFLICT
     strangers = replace(
-        member.params, keys=replace(member.params.keys, s2_commitment=bytes([1]) * 32)
+        member.params, keys=replace(member.params.keys, aggregator_commitment=bytes([1]) * 32)
     )
     assert (
         masked_user.verify_roster(replace(member, params=strangers), near).why
@@ -67,17 +67,13 @@ def test_a_user_believes_in_one_roster_with_its_own_key(masked) -> None:
 
 def test_who_is_not_on_the_roster_has_no_place(masked) -> None:
     play = masked("enrolled", skip=(5,))
-    survey, (absent,) = (
-        play.setup.params.survey,
-        set(play.setup.invitations) - set(play.invitations),
-    )
-    assert play.tell_s1(OutcomeRequest(survey, absent.access))[0].why is Reason.UNKNOWN
-    assert play.tell_s1(OutcomeRequest(survey, bytes(32)))[0].why is Reason.UNKNOWN
+    (absent,) = set(play.setup.invitations) - set(play.invitations)
+    for access in (absent.access, bytes(32)):
+        asked = play.signed_with(OutcomeRequest, access)
+        assert play.send_to_s1(asked)[0].why is Reason.UNKNOWN
     fresh = masked("open")
-    assert isinstance(
-        fresh.tell_s1(OutcomeRequest(fresh.setup.params.survey, fresh.invitations[0].access))[0],
-        NotReady,
-    )
+    asked = fresh.signed_with(OutcomeRequest, fresh.invitations[0].access)
+    assert isinstance(fresh.send_to_s1(asked)[0], NotReady)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +136,7 @@ def stated(play, **change):
         play.setup.params.survey,
         play.s2.manifest_hash,
         manifest.set_digest,
-        manifest.included,
+        manifest.senders,
         bytes(32),
     )
     return UnmaskRequest(sign(play.s2.key, Party.AGGREGATOR, replace(statement, **change)))
@@ -169,7 +165,7 @@ def test_key_shares_are_given_for_one_statement_of_s2_only(masked) -> None:
     play = masked("recovering", gone=(3, 7, 12))
     helper = next(i for i in range(20) if isinstance(play.visit(i), UnmaskRequest))
     call = play.visit(helper)
-    forged = UnmaskRequest(sign(play.s1.key, Party.AGGREGATOR, play.said_by_s2(call.statement)))
+    forged = UnmaskRequest(sign(play.s1.key, Party.AGGREGATOR, play.read_from_s2(call.statement)))
     assert (
         masked_user.answer_unmask_request(play.people[helper], forged, play.entropy)[1].why
         is Reason.UNSIGNED

@@ -53,7 +53,7 @@ def two_results(stage, step_s2):
     first_day = play.s2
     play.answer_all(skip=(0,))
     without = play.s1.copy()
-    play.tell_s1(play.people[0].report)
+    play.send_to_s1(play.people[0].report)
     _, one = whole_survey(play, play.s1, first_day, step_s2)
     _, other = whole_survey(play, without, first_day, step_s2)
     return results(one) + results(other), other
@@ -98,7 +98,7 @@ def test_the_same_step_again_after_a_crash_is_not_a_second_one(stage) -> None:
         again = with_anchor(anchor, play.s2, out[0])
         assert (again[1], again[0].statements) == (first[1], first[0].statements)
         play.s2 = again[0]
-        out = play.tell_s1(again[1][0])
+        out = play.send_to_s1(again[1][0])
     assert play.s2.phase is Phase.PUBLISHED
 
 
@@ -106,9 +106,9 @@ def test_a_coordinator_that_was_rolled_back_sends_no_second_sum(stage) -> None:
     """A dishonest aggregator names everybody, has the coordinator rolled back, and names all but one."""
     anchor, play = MemoryAnchor(), stage(SERVERS)
     play.answer_all()
-    play.tell_s1(play.tell_s2(play.deadline()[0])[0])
+    play.send_to_s1(play.send_to_s2(play.deadline()[0])[0])
     before = play.s1.copy()
-    named = play.tell_s2(resume(play.s1.state, play.s1.rows)[0])[0]
+    named = play.send_to_s2(resume(play.s1.state, play.s1.rows)[0])[0]
     first = anchor_coordinator_step(
         anchor, before.state, coordinate(before.state, named, before.rows)
     )
@@ -116,7 +116,7 @@ def test_a_coordinator_that_was_rolled_back_sends_no_second_sum(stage) -> None:
         anchor, before.state, coordinate(before.state, named, before.rows)
     )
     assert again == first  # a crash: the same sum again
-    fewer = replace(play.said_by_s2(named), members=b"\x1f", root=_root(before, 5))
+    fewer = replace(play.read_from_s2(named), members=b"\x1f", root=_root(before, 5))
     step = coordinate(before.state, sign(play.s2.key, Party.AGGREGATOR, fewer), before.rows)
     assert _sums(step.messages) != _sums(first.messages)  # without the anchor it would leave
     ended = anchor_coordinator_step(anchor, before.state, step)
@@ -142,5 +142,5 @@ def test_an_anchor_does_not_stand_in_the_way_of_an_honest_survey(stage) -> None:
     play.answer_all()
     s1, s2 = whole_survey(play, play.s1, play.s2, partial(with_anchor, anchor))
     assert s1.phase is s2.phase is Phase.PUBLISHED
-    assert anchor.current_value(b"s2/" + play.params.survey) == s2.newest_link.hash
+    assert anchor.current_value(b"s2/" + play.params.survey) == s2.chain_end.hash
     assert converse(s1, s2, resume(s1.state, s1.rows)) == (s1, s2)

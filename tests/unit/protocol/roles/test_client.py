@@ -30,6 +30,7 @@ from faircount.protocol.survey.acknowledgement import (
     unsigned_acknowledgement,
     verify_acknowledgement,
 )
+from faircount.protocol.survey.devices import Notice, sign_for_device
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.wire import canonical_json
@@ -61,7 +62,9 @@ def begun(setup, i, item=0):
 @given(count=st.integers(1, 20), data=st.data())
 def test_one_signature_covers_several_messages(count: int, data: st.DataObject) -> None:
     setup = set_up(Laplace(items=2, users=4, epsilon=1.0), SERVERS, SeededStream(1))
-    first_messages = [Withdrawal(setup.params.survey, bytes([i]) * 32) for i in range(count)]
+    first_messages = [
+        Withdrawal(setup.params.survey, bytes([i]) * 32, bytes(32), bytes(64)) for i in range(count)
+    ]
     written = [
         unsigned_acknowledgement(setup.params.survey, sha256(encode(message)).digest())
         for message in first_messages
@@ -86,7 +89,7 @@ def test_a_group_of_messages_is_acknowledged_together(stage) -> None:
     first_messages = [device.waiting[0] for device in made.begun()]
     stranger = replace(first_messages[0], access=bytes(32))
     step, outs = coordinate_many(made.s1.state, [*first_messages, stranger], made.s1.rows)
-    assert [row.table for row in step.rows] == ["first_messages", "keys"] * 6
+    assert [row.table for row in step.rows] == ["first_messages", "keys", "devices"] * 6
     assert [type(reply).__name__ for (reply,) in outs] == ["Acknowledgement"] * 6 + ["Rejection"]
     assert {reply.size for (reply,) in outs[:6]} == {6}
     for (reply,), message in zip(outs[:6], first_messages, strict=True):
@@ -138,7 +141,7 @@ def test_a_device_believes_no_acknowledgement_that_s1_did_not_sign(topology) -> 
             device, client.next_message(device), replace(answer, **change), SeededStream(1)
         )
         assert after.waiting == device.waiting
-        assert after.refused == 1
+        assert after.failed_checks == 1
     after = client.handle_response(device, client.next_message(device), answer, SeededStream(1))
     assert after.waiting == ()
     assert after.acknowledgements == (answer,)
@@ -156,26 +159,22 @@ def test_who_has_no_invitation_is_told_nothing_and_the_tree_of_a_result_is_made_
     """Anybody could make the coordinator hash a whole roster again and again."""
     world, made = Simulation(topology, 5, 1), list[int]()
     world.visit(0)
-    stranger, guest = (
-        OutcomeRequest(world.setup.params.survey, access) for access in (bytes(32), _access(world))
-    )
+    device = SigningKey(bytes(32))
+    stranger = sign_for_device(OutcomeRequest, world.setup.params, bytes(32), device)
+    guest = world.client.outcome_request(world.devices[0])
     for _ in range(2):  # before and after the end
-        assert world.tell_s1(stranger)[0].why is Reason.UNKNOWN
+        assert world.send_to_s1(stranger)[0].why is Reason.UNKNOWN
         world.finish()
     root = inclusion.merkle_root
     monkeypatch.setattr(inclusion, "merkle_root", lambda leaves: made.append(1) or root(leaves))
     inclusion._tree_above_blocks.cache_clear()
     for _ in range(3):
         world.client.handle_response(
-            world.devices[0], guest, world.tell_s1(guest)[0], world.entropy
+            world.devices[0], guest, world.send_to_s1(guest)[0], world.entropy
         )
     assert len(made) == (
         topology is SERVERS
     )  # elsewhere it is shown to whoever visits with its credential
-
-
-def _access(world: Simulation) -> bytes:
-    return world.setup.invitations[0].access
 
 
 # --- how it ended
@@ -233,7 +232,7 @@ def test_two_results_of_one_survey_are_not_believed(stage) -> None:
     again = made.client.handle_response(
         device, made.client.outcome_request(device), FinalStatement(lie), SeededStream(1)
     )
-    assert again.refused == device.refused + 1
+    assert again.failed_checks == device.failed_checks + 1
     assert again.outcome == device.outcome
 
 
@@ -254,36 +253,33 @@ def test_a_withdrawn_answer_is_not_counted_and_cannot_be_sent_again(stage) -> No
     made = stage(SERVERS)
     made.answer_all()
     gone = made.invitations[2]
-    (answer,) = made.tell_s1(Withdrawal(made.params.survey, gone.access))
+    (answer,) = made.send_to_s1(made.withdrawal(2))
     assert isinstance(answer, Acknowledgement)
     assert made.s1.view.first_messages.get(gone.user) is None  # its share is deleted
-    assert made.tell_s1(made.people[2].report)[0].why is Reason.CLOSED
-    assert isinstance(
-        made.tell_s1(Withdrawal(made.params.survey, gone.access))[0], Acknowledgement
-    )  # the same again
+    assert made.send_to_s1(made.people[2].report)[0].why is Reason.CLOSED
+    assert isinstance(made.send_to_s1(made.withdrawal(2))[0], Acknowledgement)  # the same again
     made.settle(made.deadline())
     assert made.counts() == [1, 1, 0, 1, 1, 1]
-    assert isinstance(made.tell_s1(made.client.outcome_request(made.device(2)))[0], FinalStatement)
-    assert isinstance(made.tell_s1(made.client.outcome_request(made.device(3)))[0], InclusionProof)
+    assert isinstance(
+        made.send_to_s1(made.client.outcome_request(made.device(2)))[0], FinalStatement
+    )
+    assert isinstance(
+        made.send_to_s1(made.client.outcome_request(made.device(3)))[0], InclusionProof
+    )
 
 
 def test_who_withdraws_first_cannot_answer_later(stage) -> None:
     made = stage(SERVERS)
     made.answer_all(skip=(1,))
-    assert isinstance(
-        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0], Acknowledgement
-    )
-    assert made.tell_s1(made.people[1].report)[0].why is Reason.CLOSED
+    assert isinstance(made.send_to_s1(made.withdrawal(1))[0], Acknowledgement)
+    assert made.send_to_s1(made.people[1].report)[0].why is Reason.CLOSED
 
 
 def test_after_the_manifest_it_is_too_late(stage) -> None:
     made = stage(SERVERS)
     made.answer_all()
     out = made.deadline()
-    assert (
-        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
-        is Reason.LATE
-    )
+    assert made.send_to_s1(made.withdrawal(1))[0].why is Reason.LATE
     made.settle(out)
     assert made.counts() == [1] * 6
 
@@ -291,7 +287,35 @@ def test_after_the_manifest_it_is_too_late(stage) -> None:
 def test_nobody_else_can_withdraw(stage) -> None:
     made = stage(SERVERS)
     made.answer_all()
-    assert made.tell_s1(Withdrawal(made.params.survey, bytes(32)))[0].why is Reason.UNKNOWN
+    assert made.send_to_s1(made.signed_with(Withdrawal, bytes(32)))[0].why is Reason.UNKNOWN
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_only_the_device_that_answered_speaks_for_its_participant(topology) -> None:
+    """An owner has the invitation too, and could otherwise take the answer back."""
+    world = Simulation(topology, 5, 1)
+    world.visit(0)
+    params, access = world.setup.params, world.setup.invitations[0].access
+    before = world.s1.copy()
+    for kind in (Withdrawal, OutcomeRequest):
+        # Twice: the second time nothing is left to be noted.
+        for _ in range(2):
+            owned = sign_for_device(kind, params, access, SigningKey(bytes(32)))
+            assert world.send_to_s1(owned)[0].why is Reason.INVITATION_USED
+    unsigned = replace(world.client.withdraw(world.devices[0]).waiting[0], signature=bytes(64))
+    assert world.send_to_s1(unsigned)[0].why is Reason.UNSIGNED
+    asked = world.client.outcome_request(world.devices[0])
+    assert world.send_to_s1(replace(asked, access=access, signature=unsigned.signature))[0].why is (
+        Reason.UNSIGNED
+    )
+    (told,) = world.send_to_s1(asked)
+    assert Notice(told.notices) is Notice.OTHER_DEVICE
+    before.rows.table("notices").update(world.s1.rows.table("notices"))
+    assert (world.s1 == before, world.monitor.problems) == (True, [])
+    after = world.client.handle_response(world.devices[0], asked, told, world.entropy)
+    assert after.notices == Notice.OTHER_DEVICE
+    # Flags of a coordinator that knows more, or lies, do not stop the client.
+    assert after.with_notices(0xFC) is after
 
 
 def test_a_restored_s1_asks_before_it_lets_anybody_withdraw(stage) -> None:
@@ -301,25 +325,19 @@ def test_a_restored_s1_asks_before_it_lets_anybody_withdraw(stage) -> None:
     kept = made.s1.copy()
     made.settle(made.deadline())
     made.s1, out = kept.do(start_resync)
-    assert (
-        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
-        is Reason.EARLY
-    )
+    assert made.send_to_s1(made.withdrawal(1))[0].why is Reason.EARLY
     made.settle(out)
-    assert (
-        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
-        is Reason.LATE
-    )
+    assert made.send_to_s1(made.withdrawal(1))[0].why is Reason.LATE
 
 
 def test_who_has_withdrawn_sends_nothing_more(stage) -> None:
     made = stage(EXPLICIT)
     made.enrol_all()
-    access, bundle = made.invitations[0].access, made.people[0].bundle
-    assert isinstance(made.tell_s1(Withdrawal(made.params.survey, access))[0], Acknowledgement)
-    assert made.tell_s1(bundle)[0].why is Reason.CLOSED
+    bundle = made.people[0].bundle
+    assert isinstance(made.send_to_s1(made.withdrawal(0))[0], Acknowledgement)
+    assert made.send_to_s1(bundle)[0].why is Reason.CLOSED
     assert (
-        made.tell_s1(made.people[1].bundle)[0].message_hash
+        made.send_to_s1(made.people[1].bundle)[0].message_hash
         == sha256(encode(made.people[1].bundle)).digest()
     )
 
@@ -341,9 +359,7 @@ def test_on_a_sealed_roster_it_is_a_dropout(masked, until) -> None:
     for i in range(20):
         if until == "sent" or i != 3:
             made.come(i)
-    assert isinstance(
-        made.tell_s1(Withdrawal(made.params.survey, made.invitations[3].access))[0], Acknowledgement
-    )
+    assert isinstance(made.send_to_s1(made.withdrawal(3))[0], Acknowledgement)
     assert (
         made.s1.view.uploads.get((MaskedSum.tag, made.s1.topology_state.set_digest, 3)) is not None
         or until == "shared"
@@ -360,7 +376,7 @@ def test_explicit_goes_on_without_who_withdrew(stage) -> None:
     made.share_all()
     for i in range(6):
         made.come(i)
-    made.tell_s1(Withdrawal(made.params.survey, made.invitations[0].access))
+    made.send_to_s1(made.withdrawal(0))
     made.settle(made.deadline())
     made.settle(made.sum_all(skip=(0,)))
     assert made.counts() == [0, 1, 1, 1, 1, 1]
@@ -394,6 +410,6 @@ def test_version_1_is_not_read() -> None:
 
 def test_each_server_holds_the_value_that_it_committed_to() -> None:
     setup = set_up(Laplace(items=2, users=8, epsilon=1.0), MASKED, SeededStream(1))
-    assert setup.params.keys.s1_commitment != setup.params.keys.s2_commitment
+    assert setup.params.keys.coordinator_commitment != setup.params.keys.aggregator_commitment
     with pytest.raises(ProtocolError, match="committed"):
         Coordinator.begin(setup.params, setup.s1.key, committed_value=bytes(32))

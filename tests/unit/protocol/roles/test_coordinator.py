@@ -40,7 +40,7 @@ def test_spoiled_numbers_in_the_store_end_no_role(masked, two_stage, stage) -> N
     complaint = SlotComplaint(
         play.params.survey, i, play.people[i].member.credential, play.s1.attempt, (0,)
     )
-    play.tell_s1(complaint)
+    play.send_to_s1(complaint)
     key = (SlotComplaint.tag, play.s1.attempt, i)
     spoil(play.s1, "uploads", key, replace(complaint, numbers=(99,)))
     play.finish()

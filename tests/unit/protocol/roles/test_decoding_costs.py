@@ -38,7 +38,7 @@ LONG = 100_000
 """No message in this test is made much longer."""
 BLOBS = (0, 2, 48)
 """How long the blobs in a list are: the shorter, the more objects there would be."""
-FOR_USERS = [each for each in _CLASSES.values() if each.to is Party.CLIENT]
+FOR_USERS = [class_ for class_ in _CLASSES.values() if class_.to is Party.CLIENT]
 
 
 def peak_of(read: Callable[[], Any]) -> int:
@@ -132,7 +132,7 @@ def test_what_s1_sends_to_users_costs_at_most_twice_its_bytes(kind) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [each for each in _CLASSES.values() if each.to is not Party.CLIENT]
+    "kind", [class_ for class_ in _CLASSES.values() if class_.to is not Party.CLIENT]
 )
 def test_what_is_not_for_users_they_do_not_read(kind) -> None:
     data = filled(kind, LONG, 0)
@@ -204,7 +204,7 @@ def _conversation(world: Simulation) -> list[tuple[ClientState, Message, Message
     step(world, Op(Kind.ROUND, 0, 2))  # the second user stays away: in `masked` the others help
     world.finish()
     asked = topology_client.outcome_request(world.devices[0])
-    world.client.handle_response(world.devices[0], asked, world.tell_s1(asked)[0], world.entropy)
+    world.client.handle_response(world.devices[0], asked, world.send_to_s1(asked)[0], world.entropy)
     return list(found.values())
 
 
@@ -235,7 +235,7 @@ def _received(role: Callable[..., Any], state: Any, data: bytes) -> Any:
 
 
 @pytest.mark.parametrize(
-    "kind", [each for each in _CLASSES.values() if each not in (Signed, Rejection)]
+    "kind", [class_ for class_ in _CLASSES.values() if class_ not in (Signed, Rejection)]
 )
 def test_what_is_not_signed_servers_do_not_read(kind) -> None:
     assert isinstance(decode_signed(filled(kind, 100, 0)), Rejection)

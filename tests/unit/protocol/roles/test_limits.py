@@ -67,9 +67,10 @@ def test_a_complaint_names_everybody_once(stage) -> None:
     play.share_all()
     member = play.people[0].member
     twice = Complaint(play.params.survey, 0, member.credential, play.s1.attempt, (1, 1))
-    assert play.tell_s1(twice)[0].why is Reason.MALFORMED
+    assert play.send_to_s1(twice)[0].why is Reason.MALFORMED
     assert not isinstance(
-        play.tell_s1(Complaint(play.params.survey, 0, member.credential, 1, (1, 2)))[0], Rejection
+        play.send_to_s1(Complaint(play.params.survey, 0, member.credential, 1, (1, 2)))[0],
+        Rejection,
     )
 
 

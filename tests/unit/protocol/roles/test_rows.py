@@ -78,22 +78,22 @@ def test_what_was_rejected_is_rolled_back() -> None:
 
 
 def test_a_scrubbed_table_keeps_hashes_and_nothing_else() -> None:
-    stored = MemoryRows([RowWrite("part_verdicts", part_key(0), FIRST)])
+    stored = MemoryRows([RowWrite("part_verifications", part_key(0), FIRST)])
     rows = StepRows(stored)
     rows.uploads.put((1, 0, 2), FIRST)
     rows.scrub("uploads")
-    rows.scrub("part_verdicts")
+    rows.scrub("part_verifications")
     step = rows.step(None)
-    assert step.scrubbed == ("uploads", "part_verdicts")
+    assert step.scrubbed == ("uploads", "part_verifications")
     assert [write.value for write in step.rows] == [None]
     after = RowsAfter(stored, step)
-    assert after.find("part_verdicts", part_key(0)) is None
+    assert after.find("part_verifications", part_key(0)) is None
     stored.apply(step)
     for reader in (after, stored):
         found = reader.find("uploads", (1, 0, 2))
         assert found == StoredRow(None, sha256(encode(FIRST)).digest())
     assert stored.is_scrubbed("uploads")
-    assert stored.count("part_verdicts") == 0
+    assert stored.count("part_verifications") == 0
 
 
 def test_rows_are_handed_on_where_there_is_a_sink() -> None:

@@ -31,7 +31,7 @@ from faircount.protocol import (
 from faircount.protocol.roles import stored
 from faircount.protocol.roles.rows import RowWrite, StepRows
 from faircount.protocol.roles.stored import (
-    TABLE_FORMS,
+    TABLE_CODECS,
     Row,
     decode_row,
     decode_rows,
@@ -168,9 +168,9 @@ def test_every_state_comes_back(kind: type[StoredState]) -> None:
     check()
 
 
-@pytest.mark.parametrize("table", TABLE_FORMS)
+@pytest.mark.parametrize("table", TABLE_CODECS)
 def test_every_row_comes_back(table: str) -> None:
-    form = TABLE_FORMS[table]
+    form = TABLE_CODECS[table]
 
     @settings(max_examples=40, deadline=None)
     @given(values(form.key), values(form.value), st.binary(max_size=32))

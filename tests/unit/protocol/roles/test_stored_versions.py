@@ -37,17 +37,17 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 LAYOUTS = {
     "aggregator": "9a7735fd087f0b48",
-    "client": "f6b2d7c5ebb2a3c9",
-    "coordinator": "5d5a756136c2b06e",
-    "enrolled-client": "8080453f55f90528",
-    "explicit-client": "0ef147e50041acf9",
+    "client": "6ff5e3126c5eb002",
+    "coordinator": "abb95cdabdaa3fd4",
+    "enrolled-client": "c1e6af619f257180",
+    "explicit-client": "350cee9502a5a27b",
     "explicit-coordinator": "0e0761e2f02777c3",
     "masked-client": "b81d52f983064cfb",
     "masked-coordinator": "a420c6d5198d8859",
     "peers-coordinator": "b4727845d21efb9e",
-    "servers-aggregator": "b15b9d8b5b0badbe",
+    "servers-aggregator": "a0b78d9a47d929e5",
     "servers-manifest-parts": "4e2fec47d6e10072",
-    "servers-client": "8bb511cb841ff473",
+    "servers-client": "3e922ee559ca1958",
     "servers-coordinator": "45761ecdc50bc5d5",
     "two-stage-client": "2d0d30da3c40ab63",
     "two-stage-coordinator": "0d2541c3a7eb96e8",
@@ -73,7 +73,7 @@ def test_a_new_layout_has_a_new_version(kind: type[StoredState]) -> None:
 
 def test_a_field_more_is_a_new_layout() -> None:
     hints = get_type_hints(ClientState, include_extras=True)
-    own = [(each.name, hints[each.name]) for each in dataclasses.fields(ClientState)]
+    own = [(field.name, hints[field.name]) for field in dataclasses.fields(ClientState)]
     assert layout_digest(dataclasses.make_dataclass("ClientState", own)) == layout_digest(
         ClientState
     )

@@ -38,7 +38,7 @@ from faircount.protocol.wire.roster_messages import (
     RosterConfirmation,
     RosterProposal,
 )
-from faircount.protocol.wire.signing import UNCHAINED, Link, compute_link, sign
+from faircount.protocol.wire.signing import UNCHAINED, ChainLink, compute_chain_link, sign
 from simulation.parties import Simulation
 
 NUMBERS = st.one_of(st.integers(0, 8), st.just(2**32 - 1))
@@ -80,14 +80,14 @@ def hashes(world: Simulation) -> st.SearchStrategy[bytes]:
         bytes(32),
     ]
     return st.sampled_from(
-        [*known, *(sha256(each.signed.payload).digest() for each in world.s2.statements)]
+        [*known, *(sha256(statement.signed.payload).digest() for statement in world.s2.statements)]
     )
 
 
 def lies(world: Simulation) -> st.SearchStrategy:
     """One statement, true or false."""
     survey, some = st.just(world.setup.params.survey), hashes(world)
-    said = [each.message for each in world.s2.statements]
+    said = [statement.message for statement in world.s2.statements]
     places, keys = st.lists(NUMBERS, max_size=4).map(tuple), st.lists(some, max_size=3).map(tuple)
     return st.one_of(
         *([st.sampled_from(said)] * 3 if said else []),
@@ -130,15 +130,15 @@ def sync_states(draw, world: Simulation) -> Signed:
     """Statements in a chain that may be broken, a roster and a claim that may be others or nothing at all."""
     key, statements = world.s2.key, list[Signed]()
     for says in draw(st.lists(lies(world), max_size=4)):
-        before = compute_link(statements[-1]) if statements else UNCHAINED
-        link = (
-            Link(before.number + 1, before.hash)
+        before = compute_chain_link(statements[-1]) if statements else UNCHAINED
+        chain_link = (
+            ChainLink(before.number + 1, before.hash)
             if draw(st.integers(0, 9))
-            else Link(draw(PLACES), bytes(32))
+            else ChainLink(draw(PLACES), bytes(32))
         )
-        statements.append(sign(key, Party.AGGREGATOR, says, link))
+        statements.append(sign(key, Party.AGGREGATOR, says, chain_link))
     if draw(st.integers(0, 2)) == 0:
-        statements = [each.signed for each in world.s2.statements] + statements
+        statements = [statement.signed for statement in world.s2.statements] + statements
     if not draw(st.integers(0, 9)):
         statements.append(Signed(Party.AGGREGATOR, draw(st.binary(max_size=3)), bytes(64)))
     roster = b"" if world.s2.roster is None else encode(world.s2.roster)
@@ -172,7 +172,7 @@ def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology
         alone = data.draw(lies(world))
         _tell(
             world.s1,
-            sign(world.s2.key, Party.AGGREGATOR, alone, Link(data.draw(PLACES), bytes(32))),
+            sign(world.s2.key, Party.AGGREGATOR, alone, ChainLink(data.draw(PLACES), bytes(32))),
         )
 
     holds()
@@ -181,7 +181,7 @@ def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology
 def _tell(s1: Coordinator, message: Signed) -> None:
     before, told = s1.copy(), s1.copy()
     after, out = told.do(coordinate, message)
-    if any(isinstance(each, Rejection) for each in out):
+    if any(isinstance(reply, Rejection) for reply in out):
         assert after is told
         assert told == before
 
@@ -194,11 +194,11 @@ def test_what_an_honest_s2_says_is_adopted(topology) -> None:
             forgetful = Simulation(topology, 5, 1)
             roster = b"" if world.s2.roster is None else encode(world.s2.roster)
             manifest = b"" if world.s2.manifest is None else encode(world.s2.manifest)
-            said = tuple(each.signed for each in world.s2.statements)
+            said = tuple(statement.signed for statement in world.s2.statements)
             stands = SyncState(world.setup.params.survey, roster, manifest, said)
             after, out = forgetful.s1.do(coordinate, sign(world.s2.key, Party.AGGREGATOR, stands))
-            assert not any(isinstance(each, Rejection) for each in out)
-            assert after.newest_link == compute_link(said[-1])
+            assert not any(isinstance(reply, Rejection) for reply in out)
+            assert after.chain_end == compute_chain_link(said[-1])
 
 
 @pytest.mark.parametrize("exchanged", [False, True])

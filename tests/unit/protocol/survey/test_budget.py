@@ -22,9 +22,9 @@ def charge(i: int, epsilon: float = 0.25, delta: float = 1e-9, **more) -> Charge
 def test_a_budget_is_spent_and_no_more() -> None:
     ledger = Ledger("people", 1.0, 1e-6, adaptive=True)
     for i in range(4):
-        assert ledger.admits(charge(i))
+        assert ledger.covers(charge(i))
         ledger = ledger.reserve(charge(i))
-    assert not ledger.admits(charge(4))
+    assert not ledger.covers(charge(4))
     with pytest.raises(ProtocolError):
         ledger.reserve(charge(4))
     with pytest.raises(ProtocolError):
@@ -35,18 +35,18 @@ def test_ten_tenths_are_one() -> None:
     ledger = Ledger("people", 1.0, 0.0, adaptive=True)
     for i in range(10):
         ledger = ledger.reserve(charge(i, 0.1, 0.0))
-    assert not ledger.admits(charge(10, 1e-3, 0.0))
+    assert not ledger.covers(charge(10, 1e-3, 0.0))
 
 
-def test_released_charges_cost_nothing_and_settled_ones_what_was_realized() -> None:
+def test_cancelled_charges_cost_nothing_and_settled_ones_what_was_realized() -> None:
     ledger = Ledger("people", 1.0, 1e-6, adaptive=True).reserve(charge(1, 1.0))
-    assert not ledger.admits(charge(2))
-    assert ledger.release(charge(1).survey).admits(charge(2, 1.0))
+    assert not ledger.covers(charge(2))
+    assert ledger.cancel(charge(1).survey).covers(charge(2, 1.0))
     settled = ledger.settle(charge(1).survey, 0.5, 1e-9)
-    assert settled.admits(charge(2, 0.5))
-    assert not settled.admits(charge(2, 0.6))
+    assert settled.covers(charge(2, 0.5))
+    assert not settled.covers(charge(2, 0.6))
     assert ledger.settle(charge(1).survey).find(charge(1).survey).epsilon == 1.0
-    for again in (settled.release, settled.settle):
+    for again in (settled.cancel, settled.settle):
         with pytest.raises(ProtocolError, match="only a reserved charge"):
             again(charge(1).survey)
 
@@ -80,7 +80,7 @@ def test_a_change_counts_only_where_it_was_made_from_what_is_stored() -> None:
         StaleLedgerError, match="is at version 1, and this change was made from version 0"
     ):
         compare_and_swap(stored, before, second)
-    assert not stored.admits(charge(2, 1.0, 0.0))
+    assert not stored.covers(charge(2, 1.0, 0.0))
 
 
 def test_two_changes_of_the_same_version_are_told_apart() -> None:
@@ -105,19 +105,19 @@ def test_a_restored_ledger_charges_what_was_live_and_stays_closed() -> None:
     backup = ledgers[0].reserve(charge(1, 0.1))
     after = backup.close_after_restore([charge(1, 0.1), charge(2, 0.1)])
     assert after.closed
-    assert not after.admits(charge(5, 0.01))
+    assert not after.covers(charge(5, 0.01))
     assert [charge.status for charge in after.charges] == [Status.SPENT, Status.SPENT]
     assert after.close_after_restore([charge(1, 0.1), charge(2, 0.1)]) == after
-    opened = after.reopen(shown)
-    assert not opened.closed
-    assert [(charge.survey[0], charge.reservation) for charge in opened.charges] == [
+    reopened = after.reopen(shown)
+    assert not reopened.closed
+    assert [(charge.survey[0], charge.reservation) for charge in reopened.charges] == [
         (1, 1),
         (2, 2),
         (3, 3),
     ]
-    assert opened.heads == ledgers[-1].heads
-    assert opened.version > max(shown[-1].version, after.version)
-    assert opened.reserve(charge(4, 0.1)).charges[-1].reservation == 4
+    assert reopened.heads == ledgers[-1].heads
+    assert reopened.version > max(shown[-1].version, after.version)
+    assert reopened.reserve(charge(4, 0.1)).charges[-1].reservation == 4
 
 
 def test_a_missing_receipt_is_noticed() -> None:

@@ -43,7 +43,7 @@ def test_what_s1_reports_is_shown_as_its_report_and_what_s2_found_is_not() -> No
     assert describe_abort(make_aborted(SURVEY, few, Party.AGGREGATOR, spent=False)) == reason
     assert (
         describe_abort(make_aborted(SURVEY, few, Party.COORDINATOR, spent=False))
-        == f"The coordinator (S1) reports: {reason}"
+        == f"the coordinator (S1) reports: {reason}"
     )
 
 

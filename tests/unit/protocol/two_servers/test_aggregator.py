@@ -33,19 +33,19 @@ def test_encrypted_shares_before_the_manifest_are_refused(stage) -> None:
     play = stage(S)
     play.answer_all()
     early = play.by_s1(ShareBatch(play.setup.params.survey, bytes(32), (b"x",)))
-    (answer,) = play.tell_s2(early)
-    assert play.said_by_s2(answer).reason == Reason.EARLY
+    (answer,) = play.send_to_s2(early)
+    assert play.read_from_s2(answer).reason == Reason.EARLY
 
 
 def test_another_manifest_gets_a_conflict_and_the_stored_reservation(stage) -> None:
     play = stage(S)
     play.answer_all()
     (manifest,) = play.deadline()
-    (reservation,) = play.tell_s2(manifest)
-    assert play.tell_s2(manifest) == (reservation,)
+    (reservation,) = play.send_to_s2(manifest)
+    assert play.send_to_s2(manifest) == (reservation,)
     smaller = replace(play.s1.manifest, entries=play.s1.manifest.entries[1:])
-    refused, stored = play.tell_s2(play.by_s1(smaller))
-    assert play.said_by_s2(refused).reason == Reason.CONFLICT
+    refused, stored = play.send_to_s2(play.by_s1(smaller))
+    assert play.read_from_s2(refused).reason == Reason.CONFLICT
     assert stored == reservation
     assert play.s2.manifest == play.s1.manifest
 
@@ -66,8 +66,8 @@ def test_manifests_that_the_aggregator_refuses(stage, spoil) -> None:
         "params": replace(play.s1.manifest, digest=bytes(32)),
         "few": replace(play.s1.manifest, entries=entries[:2]),
     }[spoil]
-    (answer,) = play.tell_s2(play.by_s1(bad))
-    assert isinstance(play.said_by_s2(answer), Refusal)
+    (answer,) = play.send_to_s2(play.by_s1(bad))
+    assert isinstance(play.read_from_s2(answer), Refusal)
     assert play.s2.manifest is None
     assert play.s2.phase is Phase.ENROLLING
 
@@ -77,10 +77,10 @@ def test_the_aggregator_reads_only_what_the_coordinator_signed(stage) -> None:
     play.answer_all()
     (manifest,) = play.deadline()
     forged = replace(manifest, signature=bytes(64))
-    assert play.tell_s2(forged)[0].why is Reason.UNSIGNED
-    assert play.tell_s2(play.s1.manifest)[0].why is Reason.UNSIGNED
+    assert play.send_to_s2(forged)[0].why is Reason.UNSIGNED
+    assert play.send_to_s2(play.s1.manifest)[0].why is Reason.UNSIGNED
     assert (
-        play.tell_s1(sign(play.s1.key, Party.AGGREGATOR, SyncRequest(bytes(16))))[0].why
+        play.send_to_s1(sign(play.s1.key, Party.AGGREGATOR, SyncRequest(bytes(16))))[0].why
         is Reason.UNSIGNED
     )
 
@@ -89,7 +89,7 @@ def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
     play = stage(S)
     play.answer_all()
     (manifest,) = play.deadline()
-    (batch,) = play.tell_s1(play.tell_s2(manifest)[0])
+    (batch,) = play.send_to_s1(play.send_to_s2(manifest)[0])
     encrypted_shares = [
         play.s1.view.first_messages[entry.user].encrypted_share
         for entry in play.s1.manifest.entries
@@ -99,7 +99,7 @@ def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
         play.s1.manifest_hash,
         (*encrypted_shares[:-1], bytes(ENCRYPTED_SEED_BYTES)),
     )
-    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.WRONG_SHARES
+    assert play.read_from_s2(play.send_to_s2(play.by_s1(wrong))[0]).reason == Reason.WRONG_SHARES
     play.settle((batch,))
     assert play.counts() == [1] * 6
 
@@ -108,7 +108,7 @@ def test_a_report_that_cannot_be_decrypted_is_left_out(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
     spoiled = replace(play.people[3].report, encrypted_share=bytes(ENCRYPTED_SEED_BYTES))
-    assert isinstance(play.tell_s1(spoiled)[0], Acknowledgement)
+    assert isinstance(play.send_to_s1(spoiled)[0], Acknowledgement)
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 1, 0, 1, 1]
 
@@ -119,7 +119,7 @@ def test_a_report_with_a_swapped_share_is_left_out(stage) -> None:
     q = play.setup.params.q
     N = play.setup.params.N
     swapped = replace(play.people[3].report, share=pack(np.zeros(N, dtype=np.uint8), q))
-    play.tell_s1(swapped)
+    play.send_to_s1(swapped)
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 1, 0, 1, 1]
 
@@ -127,7 +127,7 @@ def test_a_report_with_a_swapped_share_is_left_out(stage) -> None:
 def test_an_entry_without_a_valid_mac_is_left_out(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
-    play.tell_s1(replace(play.people[3].report, mac=bytes(32)))
+    play.send_to_s1(replace(play.people[3].report, mac=bytes(32)))
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 1, 0, 1, 1]
 
@@ -136,7 +136,7 @@ def test_too_many_entries_without_a_valid_mac_abort_without_a_charge(stage) -> N
     play = stage(S)
     play.answer_all(skip=(0, 1, 2, 3))
     for i in range(4):
-        play.tell_s1(replace(play.people[i].report, mac=bytes(32)))
+        play.send_to_s1(replace(play.people[i].report, mac=bytes(32)))
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.charges == ()
@@ -146,7 +146,7 @@ def test_too_many_reports_that_cannot_be_decrypted_abort_and_charge(stage) -> No
     play = stage(S)
     play.answer_all(skip=(0, 1, 2, 3))
     for i in range(4):
-        play.tell_s1(replace(play.people[i].report, encrypted_share=bytes(ENCRYPTED_SEED_BYTES)))
+        play.send_to_s1(replace(play.people[i].report, encrypted_share=bytes(ENCRYPTED_SEED_BYTES)))
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
@@ -154,7 +154,7 @@ def test_too_many_reports_that_cannot_be_decrypted_abort_and_charge(stage) -> No
 
 def test_over_budget_aborts_without_a_charge(stage) -> None:
     play = stage(S)
-    play.s2 = play.s2.changed(ledger=Ledger("", 0.5, 1.0))
+    play.s2 = play.s2.replace_fields(ledger=Ledger("", 0.5, 1.0))
     play.answer_all()
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
@@ -188,7 +188,7 @@ def test_two_surveys_cannot_reserve_the_same_budget(stage) -> None:
         compare_and_swap(stored, ledger, both)
     again, step = with_ledger(stored, second.s2, other)
     (answer,) = step.messages
-    assert second.said_by_s2(answer).code == EndCode.OVER_BUDGET
+    assert second.read_from_s2(answer).code == EndCode.OVER_BUDGET
     assert step.state.phase is Phase.ABORTED
     assert again == stored
 
@@ -210,14 +210,14 @@ def test_the_reservation_of_a_survey_keeps_its_own_number(stage) -> None:
     (mine,) = step.messages
     ledger, step = with_ledger(ledger, second.s2, other)
     (theirs,) = step.messages
-    numbers = [first.said_by_s2(mine).number, second.said_by_s2(theirs).number]
-    heads = [first.said_by_s2(mine).head, second.said_by_s2(theirs).head]
+    numbers = [first.read_from_s2(mine).number, second.read_from_s2(theirs).number]
+    heads = [first.read_from_s2(mine).head, second.read_from_s2(theirs).head]
     assert (numbers, heads) == ([1, 2], list(ledger.heads))
 
 
 def test_the_ledger_must_be_the_populations(stage) -> None:
     play = stage(S, population="customers")
-    play.s2 = play.s2.changed(ledger=Ledger("staff", 9.0, 1.0))
+    play.s2 = play.s2.replace_fields(ledger=Ledger("staff", 9.0, 1.0))
     play.answer_all()
     with pytest.raises(ProtocolError, match="another population"):
         play.settle(play.deadline())
@@ -228,13 +228,13 @@ def test_a_sum_out_of_range_is_corrupt_and_charged(stage) -> None:
     play.answer_all()
     out = play.deadline()
     for _ in range(2):
-        out = play.tell_s1(play.tell_s2(out[0])[0])
+        out = play.send_to_s1(play.send_to_s2(out[0])[0])
     # The total would be six votes for each of six items.
     everybody_everywhere = (6 - play.s2.partial_sum.astype(np.int64)) % 7
     packed = pack(everybody_everywhere.astype(np.uint8), 7)
     wrong = AggregateShare(play.setup.params.survey, _accepted_hash(play), packed)
-    (answer,) = play.tell_s2(play.by_s1(wrong))
-    aborted = play.said_by_s2(answer)
+    (answer,) = play.send_to_s2(play.by_s1(wrong))
+    aborted = play.read_from_s2(answer)
     assert isinstance(aborted, Aborted)
     assert (aborted.code, aborted.spent) == (EndCode.CORRUPT_SUM, 1)
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
@@ -249,10 +249,10 @@ def test_a_sum_over_another_set_is_refused(stage) -> None:
     play.answer_all()
     out = play.deadline()
     for _ in range(2):
-        out = play.tell_s1(play.tell_s2(out[0])[0])
+        out = play.send_to_s1(play.send_to_s2(out[0])[0])
     wrong = AggregateShare(
         play.setup.params.survey, bytes(32), pack(np.zeros(6, dtype=np.uint8), 7)
     )
-    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.WRONG_DIGEST
+    assert play.read_from_s2(play.send_to_s2(play.by_s1(wrong))[0]).reason == Reason.WRONG_DIGEST
     play.settle(out)
     assert play.counts() == [1] * 6

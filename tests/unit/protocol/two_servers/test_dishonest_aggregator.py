@@ -27,14 +27,14 @@ from faircount.protocol.wire.messages import (
     Signed,
     SyncState,
 )
-from faircount.protocol.wire.signing import UNCHAINED, Link, compute_link
+from faircount.protocol.wire.signing import UNCHAINED, ChainLink, compute_chain_link
 
 
 def play_to_reservation(stage, n: int = 6):
     """Play until the coordinator has its reservation and has sent the encrypted shares."""
     play = stage(SERVERS, n=n)
     play.answer_all()
-    play.tell_s1(play.tell_s2(play.deadline()[0])[0])
+    play.send_to_s1(play.send_to_s2(play.deadline()[0])[0])
     return play
 
 
@@ -58,8 +58,8 @@ def sync_state(play, *messages: Message, manifest: bytes = b"", roster: bytes = 
     """A sync state with these statements, properly chained."""
     statements: list[Signed] = []
     for message in messages:
-        before = compute_link(statements[-1]) if statements else UNCHAINED
-        statements.append(play.by_s2(message, Link(before.number + 1, before.hash)))
+        before = compute_chain_link(statements[-1]) if statements else UNCHAINED
+        statements.append(play.by_s2(message, ChainLink(before.number + 1, before.hash)))
     return play.by_s2(SyncState(play.params.survey, roster, manifest, tuple(statements)))
 
 
@@ -83,32 +83,32 @@ def test_a_set_that_must_not_be_added_up_ends_the_survey_without_a_sum(
 ) -> None:
     """A set of one report would give the aggregator that share, and with the seed the answer."""
     play = play_to_reservation(stage)
-    out = play.tell_s1(play.by_s2(make_accepted(play, members, **change)))
+    out = play.send_to_s1(play.by_s2(make_accepted(play, members, **change)))
     assert play.sums(out) == play.sums(resume(play.s1.state, play.s1.rows)) == []
     request = parse(out[0].payload)
     assert isinstance(request, Aborted)
     assert request.spent == 1
     assert request.code == EndCode.AGGREGATOR_CONTRADICTION
     assert detail in request.detail.decode()
-    assert play.sums(play.tell_s1(play.by_s2(make_accepted(play, range(6))))) == []
+    assert play.sums(play.send_to_s1(play.by_s2(make_accepted(play, range(6))))) == []
 
 
 def test_a_second_set_ends_the_survey(stage) -> None:
     play = play_to_reservation(stage)
     first = play.by_s2(make_accepted(play, range(6)))
-    out = play.tell_s1(first)
+    out = play.send_to_s1(first)
     assert len(play.sums(out)) == 1
     # The same set again is a repeated message.
-    assert play.tell_s1(first) == ()
+    assert play.send_to_s1(first) == ()
     assert resume(play.s1.state, play.s1.rows) == out
-    assert play.sums(play.tell_s1(play.by_s2(make_accepted(play, range(5))))) == []
+    assert play.sums(play.send_to_s1(play.by_s2(make_accepted(play, range(5))))) == []
     assert play.sums(resume(play.s1.state, play.s1.rows)) == []
 
 
 def test_another_manifest_in_a_sync_state_never_leads_to_another_sum(stage) -> None:
     """With 11 smaller and smaller manifests it got 11 further sums in an earlier version."""
     play = play_to_reservation(stage, n=15)
-    handed_over = play.sums(play.tell_s1(play.by_s2(make_accepted(play, range(15)))))
+    handed_over = play.sums(play.send_to_s1(play.by_s2(make_accepted(play, range(15)))))
     reservation = next(
         statement.message
         for statement in play.s2.statements
@@ -122,37 +122,41 @@ def test_another_manifest_in_a_sync_state_never_leads_to_another_sum(stage) -> N
             (reservation, accepted),
         ):
             handed_over += play.sums(
-                play.tell_s1(sync_state(play, *statements, manifest=encode(manifest)))
+                play.send_to_s1(sync_state(play, *statements, manifest=encode(manifest)))
             )
         handed_over += play.sums(resume(play.s1.state, play.s1.rows))
     assert len(set(handed_over)) == 1
     assert isinstance(play.s1.final.message, Aborted)
 
 
-@pytest.mark.parametrize("link", [Link(2, bytes(32)), Link(3, bytes(32)), UNCHAINED])
-def test_statements_that_do_not_follow_each_other_are_no_sync_state(stage, link) -> None:
+@pytest.mark.parametrize(
+    "chain_link", [ChainLink(2, bytes(32)), ChainLink(3, bytes(32)), UNCHAINED]
+)
+def test_statements_that_do_not_follow_each_other_are_no_sync_state(stage, chain_link) -> None:
     play = play_to_reservation(stage)
     before = play.s1.copy()
     reservation = play.s2.statements[0].signed
-    other = play.by_s2(make_accepted(play, range(5)), link)
+    other = play.by_s2(make_accepted(play, range(5)), chain_link)
     state = SyncState(play.params.survey, b"", encode(play.s2.manifest), (reservation, other))
-    (answer,) = play.tell_s1(play.by_s2(state))
+    (answer,) = play.send_to_s1(play.by_s2(state))
     assert (answer.why, play.s1) == (Reason.MALFORMED, before)
     right = replace(
         state,
         statements=(
             reservation,
-            play.by_s2(make_accepted(play, range(5)), Link(2, compute_link(reservation).hash)),
+            play.by_s2(
+                make_accepted(play, range(5)), ChainLink(2, compute_chain_link(reservation).hash)
+            ),
         ),
     )
-    assert len(play.sums(play.tell_s1(play.by_s2(right)))) == 1
+    assert len(play.sums(play.send_to_s1(play.by_s2(right)))) == 1
 
 
 def test_an_aggregator_without_its_own_reservation_ends_the_survey(stage) -> None:
     """Its statements form a chain, but not the one that the coordinator has received."""
     play = play_to_reservation(stage)
     other = replace(play.s2.statements[0].message, ledger_version=99)
-    play.tell_s1(sync_state(play, other, manifest=encode(play.s2.manifest)))
+    play.send_to_s1(sync_state(play, other, manifest=encode(play.s2.manifest)))
     assert play.s1.phase is Phase.ABORTED
 
 
@@ -161,10 +165,10 @@ def test_a_manifest_without_its_reservation_is_no_sync_state(stage, has_reservat
     """The coordinator must not adopt a manifest that the aggregator has made up."""
     play = stage(SERVERS)
     play.answer_all()
-    reservation = play.said_by_s2(play.tell_s2(play.deadline()[0])[0])
+    reservation = play.read_from_s2(play.send_to_s2(play.deadline()[0])[0])
     before = play.s1.copy()
     fewer = replace(play.s2.manifest, entries=play.s2.manifest.entries[1:])
-    (answer,) = play.tell_s1(
+    (answer,) = play.send_to_s1(
         sync_state(play, *([reservation] if has_reservation else []), manifest=encode(fewer))
     )
     assert (answer.why, play.s1) == (Reason.MALFORMED, before)
@@ -176,12 +180,14 @@ def test_a_further_manifest_ends_the_survey_even_if_it_continues_the_chain(stage
     play = play_to_reservation(stage)
     reservation = play.s2.statements[0].message
     handed_over = (
-        play.sums(play.tell_s1(play.by_s2(make_accepted(play, range(6))))) if summed else []
+        play.sums(play.send_to_s1(play.by_s2(make_accepted(play, range(6))))) if summed else []
     )
     manifest = replace(play.s2.manifest, entries=play.s2.manifest.entries[1:])
     accepted = accept_all(manifest, range(5))
     second = replace(reservation, manifest_hash=accepted.manifest_hash)
-    out = play.tell_s1(sync_state(play, reservation, second, accepted, manifest=encode(manifest)))
+    out = play.send_to_s1(
+        sync_state(play, reservation, second, accepted, manifest=encode(manifest))
+    )
     assert play.sums(out) == play.sums(resume(play.s1.state, play.s1.rows)) == []
     assert len(handed_over) == summed
     assert play.s1.phase is Phase.ABORTED
@@ -190,7 +196,7 @@ def test_a_further_manifest_ends_the_survey_even_if_it_continues_the_chain(stage
 def test_the_sum_is_stored_before_it_is_sent(stage) -> None:
     """The coordinator repeats the stored aggregate share and adds up no report again."""
     play = play_to_reservation(stage)
-    (first,) = play.sums(play.tell_s1(play.by_s2(make_accepted(play, range(6)))))
+    (first,) = play.sums(play.send_to_s1(play.by_s2(make_accepted(play, range(6)))))
     play.s1 = play.s1.copy()
     for user in play.s1.view.first_messages:
         spoil(
@@ -210,7 +216,7 @@ def test_a_set_before_the_reservation_is_not_answered(stage) -> None:
     play.answer_all()
     play.deadline()
     before = play.s1
-    assert play.tell_s1(play.by_s2(make_accepted(play, range(6)))) == ()
+    assert play.send_to_s1(play.by_s2(make_accepted(play, range(6)))) == ()
     assert play.s1 is before
 
 
@@ -221,12 +227,12 @@ def test_a_result_over_another_set_is_refused(stage, change) -> None:
     result = play.s2.statements[-1].message
     assert isinstance(result, Published)
     play = play_to_reservation(stage)
-    play.tell_s1(play.by_s2(make_accepted(play, range(6))))
+    play.send_to_s1(play.by_s2(make_accepted(play, range(6))))
     before = play.s1
-    (answer,) = play.tell_s1(play.by_s2(replace(result, **change)))
+    (answer,) = play.send_to_s1(play.by_s2(replace(result, **change)))
     assert answer.why is Reason.WRONG_DIGEST
     assert play.s1 is before
-    assert play.tell_s1(play.by_s2(result)) == ()
+    assert play.send_to_s1(play.by_s2(result)) == ()
     assert play.s1.phase is Phase.PUBLISHED
 
 
@@ -257,7 +263,7 @@ def test_what_is_no_result_is_refused_and_changes_nothing(stage, change) -> None
         b"1",
     )
     before = play.s1.copy()
-    (answer,) = play.tell_s1(play.by_s2(replace(result, **change)))
+    (answer,) = play.send_to_s1(play.by_s2(replace(result, **change)))
     assert (answer.why, play.s1) == (Reason.MALFORMED, before)
 
 
@@ -265,9 +271,9 @@ def test_what_is_no_result_is_refused_and_changes_nothing(stage, change) -> None
 def test_an_aggregator_that_denies_its_own_set_ends_the_survey(stage, of_the_sum) -> None:
     """An earlier version sent its aggregate share again and again, and the survey never ended."""
     play = play_to_reservation(stage)
-    (sent,) = play.tell_s1(play.by_s2(make_accepted(play, range(5))))
+    (sent,) = play.send_to_s1(play.by_s2(make_accepted(play, range(5))))
     about = sha256(sent.payload).digest() if of_the_sum else bytes(32)
-    out = play.tell_s1(play.by_s2(Refusal(play.params.survey, about, int(Reason.EARLY))))
+    out = play.send_to_s1(play.by_s2(Refusal(play.params.survey, about, int(Reason.EARLY))))
     assert play.s1.phase is (Phase.ABORTED if of_the_sum else Phase.COUNTING)
     assert play.sums(out) == []
     assert play.sums(resume(play.s1.state, play.s1.rows)) == (
@@ -286,9 +292,9 @@ def test_an_aggregator_that_was_rolled_back_stops_as_restored(stage, back) -> No
     states = [play.s2]
     out = play.deadline()
     for _ in range(2):
-        out = play.tell_s1(play.tell_s2(out[0])[0])
+        out = play.send_to_s1(play.send_to_s2(out[0])[0])
         states.append(play.s2)
-    assert play.s1.newest_link.number == 2
+    assert play.s1.chain_end.number == 2
     play.s2 = states[back]
     play.settle(out)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
@@ -300,7 +306,7 @@ def test_an_aggregator_with_another_history_stops_too(stage) -> None:
     play = play_to_reservation(stage)
     other = stage(SERVERS)
     other.answer_all(skip=(0,))
-    other.tell_s2(other.deadline()[0])
+    other.send_to_s2(other.deadline()[0])
     # It has as many statements, but other ones.
     play.s2 = other.s2
     play.settle(resume(play.s1.state, play.s1.rows))
@@ -314,7 +320,7 @@ def test_statements_are_numbered_and_name_the_one_before(stage) -> None:
     assert [signed_message.number for signed_message in signed] == [1, 2, 3]
     assert [signed_message.previous for signed_message in signed] == [
         bytes(32),
-        *(compute_link(signed_message).hash for signed_message in signed[:-1]),
+        *(compute_chain_link(signed_message).hash for signed_message in signed[:-1]),
     ]
 
 
@@ -340,8 +346,8 @@ def test_when_it_is_over_shares_and_the_encryption_key_are_gone(stage, ends) -> 
         assert person.report.share not in kept
         assert person.report.encrypted_share not in kept
     again = play.people[0].report
-    assert isinstance(play.tell_s1(again)[0], Acknowledgement)
-    assert play.tell_s1(replace(again, salt=bytes(16)))[0].why is Reason.CONFLICT
+    assert isinstance(play.send_to_s1(again)[0], Acknowledgement)
+    assert play.send_to_s1(replace(again, salt=bytes(16)))[0].why is Reason.CONFLICT
     assert again.share not in _all_bytes(play.s1)
 
 

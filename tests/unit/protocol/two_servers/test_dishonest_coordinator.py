@@ -36,16 +36,16 @@ def send_garbled_shares(play):
     """Play until the aggregator has decrypted what it can; return what it signs then."""
     garble_all_but_one(play)
     (manifest,) = play.deadline()
-    (reservation,) = play.tell_s2(manifest)
-    assert isinstance(play.said_by_s2(reservation), Reservation)
-    (batch,) = play.tell_s1(reservation)
-    (answer,) = play.tell_s2(batch)
+    (reservation,) = play.send_to_s2(manifest)
+    assert isinstance(play.read_from_s2(reservation), Reservation)
+    (batch,) = play.send_to_s1(reservation)
+    (answer,) = play.send_to_s2(batch)
     return answer
 
 
 def test_the_only_report_that_can_be_decrypted_is_not_added_up(stage, proven) -> None:
     for play in (stage(SERVERS), proven()):
-        ending = play.said_by_s2(send_garbled_shares(play))
+        ending = play.read_from_s2(send_garbled_shares(play))
         assert (ending.code, ending.spent) == (EndCode.TOO_FEW_READABLE, 1)
         assert play.s2.phase is Phase.ABORTED
         assert play.s2.partial_sum is None
@@ -63,8 +63,8 @@ def test_without_that_check_the_result_is_one_persons_vector(
     share = play.s1.view.first_messages[victim].share
     accepted_hash = sha256(accepted.payload).digest()
     aggregate_share = AggregateShare(play.params.survey, accepted_hash, share)
-    (answer,) = play.tell_s2(play.by_s1(aggregate_share))
-    result = play.said_by_s2(answer)
+    (answer,) = play.send_to_s2(play.by_s1(aggregate_share))
+    result = play.read_from_s2(answer)
     assert isinstance(result, Published)
     assert list(result.counts) == [int(item == VICTIM) for item in range(play.params.N)]
 
@@ -77,9 +77,9 @@ def test_no_more_people_are_admitted_than_the_survey_was_made_for(stage) -> None
     play.s1.rows.write(list(invitation_rows([extra.access])))
     device = replace(play.device(0), invitation=extra, state=None)
     begun = play.client.start(play.params, device, play.s2.crypto, play.entropy)
-    (answer,) = play.tell_s1(play.client.next_message(begun))
+    (answer,) = play.send_to_s1(play.client.next_message(begun))
     assert answer.why is Reason.FULL
     # Somebody who has a place sends the same report again.
-    (again,) = play.tell_s1(play.people[0].report)
+    (again,) = play.send_to_s1(play.people[0].report)
     assert isinstance(again, Acknowledgement)
     assert len(play.s1.view.first_messages) == play.params.n_max

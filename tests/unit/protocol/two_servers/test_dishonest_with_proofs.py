@@ -22,8 +22,8 @@ from faircount.protocol.topologies.two_servers.messages import AcceptedReports, 
 from faircount.protocol.topologies.two_servers.reports import (
     compute_verifier_shares,
     derive_query,
-    form_of,
     pack_verifier_shares,
+    report_layout_of,
     unpack_verifier_shares,
 )
 from faircount.protocol.wire.codec import Party, parse
@@ -71,14 +71,14 @@ def test_nothing_reveals_a_value_before_the_manifest(proven) -> None:
     play = proven()
     play.answer_all()
     for request in (RosterProposal(play.params.survey, play.params.digest, ()),):
-        (answer,) = play.tell_s2(play.by_s1(request))
+        (answer,) = play.send_to_s2(play.by_s1(request))
         assert play.s2.committed_value not in encode(answer)
-        assert play.said_by_s2(answer).reason == Reason.MALFORMED
+        assert play.read_from_s2(answer).reason == Reason.MALFORMED
     (manifest,) = play.deadline()
     assert play.s1.committed_value not in encode(manifest)
-    (reservation,) = play.tell_s2(manifest)
-    assert play.said_by_s2(reservation).revealed == play.s2.committed_value
-    (batch,) = play.tell_s1(reservation)
+    (reservation,) = play.send_to_s2(manifest)
+    assert play.read_from_s2(reservation).revealed == play.s2.committed_value
+    (batch,) = play.send_to_s1(reservation)
     assert parse(batch.payload).revealed == play.s1.committed_value
 
 
@@ -92,7 +92,7 @@ def test_a_reservation_before_there_is_a_manifest_is_not_kept(proven) -> None:
     early = Reservation(
         play.params.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed_value
     )
-    (sync_request,) = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, early))
+    (sync_request,) = play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, early))
     assert isinstance(parse(sync_request.payload), SyncRequest)
     assert (play.s1.reservation, play.s1.topology_state) == (None, None)
     play.exchange(play.client.start(play.params, play.device(5), play.s2.crypto, play.entropy))
@@ -103,9 +103,9 @@ def test_a_reservation_before_there_is_a_manifest_is_not_kept(proven) -> None:
 def test_without_proofs_no_value_is_revealed(stage) -> None:
     play = stage(SERVERS)
     play.answer_all()
-    (reservation,) = play.tell_s2(play.deadline()[0])
-    (batch,) = play.tell_s1(reservation)
-    assert play.said_by_s2(reservation).revealed == bytes(32)
+    (reservation,) = play.send_to_s2(play.deadline()[0])
+    (batch,) = play.send_to_s1(reservation)
+    assert play.read_from_s2(reservation).revealed == bytes(32)
     assert parse(batch.payload).verifier_shares == b""
     assert parse(batch.payload).revealed == bytes(32)
 
@@ -125,17 +125,17 @@ def test_a_value_serves_one_survey(proven) -> None:
 def test_an_aggregator_without_its_value_reveals_nothing_and_aborts(proven) -> None:
     play = proven()
     play.answer_all()
-    play.s2 = play.s2.changed(committed_value=b"\x08" * 32)
-    (last,) = play.tell_s2(play.deadline()[0])
-    assert (play.said_by_s2(last).spent, play.s2.phase) == (0, Phase.ABORTED)
+    play.s2 = play.s2.replace_fields(committed_value=b"\x08" * 32)
+    (last,) = play.send_to_s2(play.deadline()[0])
+    assert (play.read_from_s2(last).spent, play.s2.phase) == (0, Phase.ABORTED)
 
 
 def test_a_reservation_with_another_value_ends_the_survey_without_a_charge(proven) -> None:
     play = proven()
     play.answer_all()
-    (reservation,) = play.tell_s2(play.deadline()[0])
-    changed = replace(play.said_by_s2(reservation), revealed=b"\5" * 32)
-    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, changed))
+    (reservation,) = play.send_to_s2(play.deadline()[0])
+    changed = replace(play.read_from_s2(reservation), revealed=b"\5" * 32)
+    out = play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, changed))
     request_sent = find_message(out, Aborted)
     assert (request_sent.spent, request_sent.code, request_sent.detail.decode()) == (
         0,
@@ -143,16 +143,16 @@ def test_a_reservation_with_another_value_ends_the_survey_without_a_charge(prove
         OTHER_VALUE,
     )
     play.settle(out)
-    assert play.s2.ledger.find(play.params.survey).status == "released"
+    assert play.s2.ledger.find(play.params.survey).status == "cancelled"
     assert play.s1.rows.is_scrubbed("first_messages")
 
 
 def test_a_batch_with_another_value_ends_the_survey(proven) -> None:
     play = proven()
     play.answer_all()
-    (batch,) = play.tell_s1(play.tell_s2(play.deadline()[0])[0])
+    (batch,) = play.send_to_s1(play.send_to_s2(play.deadline()[0])[0])
     changed = replace(parse(batch.payload), revealed=b"\5" * 32)
-    play.tell_s2(play.by_s1(changed))
+    play.send_to_s2(play.by_s1(changed))
     assert play.s2.phase is Phase.ABORTED
     assert statement_of(play, Aborted).code == EndCode.COORDINATOR_CONTRADICTION
 
@@ -160,7 +160,7 @@ def test_a_batch_with_another_value_ends_the_survey(proven) -> None:
 def test_malformed_verifier_shares_are_refused_and_the_right_ones_still_taken(proven) -> None:
     play = proven()
     play.answer_all()
-    (batch,) = play.tell_s1(play.tell_s2(play.deadline()[0])[0])
+    (batch,) = play.send_to_s1(play.send_to_s2(play.deadline()[0])[0])
     true = parse(batch.payload)
     for answers in (
         b"",
@@ -168,8 +168,8 @@ def test_malformed_verifier_shares_are_refused_and_the_right_ones_still_taken(pr
         true.verifier_shares + b"\0",
         b"\xff" * len(true.verifier_shares),
     ):
-        (answer,) = play.tell_s2(play.by_s1(replace(true, verifier_shares=answers)))
-        assert play.said_by_s2(answer).reason == Reason.MALFORMED
+        (answer,) = play.send_to_s2(play.by_s1(replace(true, verifier_shares=answers)))
+        assert play.read_from_s2(answer).reason == Reason.MALFORMED
     play.settle((batch,))
     assert play.counts() == [1] * 6
 
@@ -181,35 +181,36 @@ def play_to_reservation(proven, **terms):
     """Play until the coordinator has its reservation; also the batch that it sends."""
     play = proven(**terms)
     play.answer_all()
-    (batch,) = play.tell_s1(play.tell_s2(play.deadline()[0])[0])
+    (batch,) = play.send_to_s1(play.send_to_s2(play.deadline()[0])[0])
     return play, batch
 
 
 def test_an_aggregator_that_rejects_a_valid_report_gets_no_sum(proven) -> None:
     play, batch = play_to_reservation(proven)
-    true = play.said_by_s2(play.tell_s2(batch)[0])
-    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, with_members(play, range(5), true)))
-    assert b"judged" in find_message(out, Aborted).detail
+    true = play.read_from_s2(play.send_to_s2(batch)[0])
+    out = play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, with_members(play, range(5), true)))
+    assert b"verifier shares" in find_message(out, Aborted).detail
     assert not any(isinstance(parse(message.payload), AggregateShare) for message in out)
 
 
 def test_an_aggregator_that_accepts_an_invalid_report_gets_no_sum(proven) -> None:
     play = proven()
     play.answer_all(skip=(0,))
-    play.sends(0, INVALID["two votes"](form_of(play.params.mechanism), play.entropy))
-    (batch,) = play.tell_s1(play.tell_s2(play.deadline()[0])[0])
-    true = play.said_by_s2(play.tell_s2(batch)[0])
-    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, with_members(play, range(6), true)))
-    assert b"judged" in find_message(out, Aborted).detail
+    play.sends(0, INVALID["two votes"](report_layout_of(play.params.mechanism), play.entropy))
+    (batch,) = play.send_to_s1(play.send_to_s2(play.deadline()[0])[0])
+    true = play.read_from_s2(play.send_to_s2(batch)[0])
+    out = play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, with_members(play, range(6), true)))
+    assert b"verifier shares" in find_message(out, Aborted).detail
 
 
 @pytest.mark.parametrize(
-    "change", [{"verifier_shares": b""}, {"opened": b""}, {"opened": b"\xff"}, {"opened": b"\x1f"}]
+    "change",
+    [{"verifier_shares": b""}, {"decrypted": b""}, {"decrypted": b"\xff"}, {"decrypted": b"\x1f"}],
 )
 def test_a_set_without_its_verifier_shares_gets_no_sum(proven, change) -> None:
     play, batch = play_to_reservation(proven)
-    true = play.said_by_s2(play.tell_s2(batch)[0])
-    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, replace(true, **change)))
+    true = play.read_from_s2(play.send_to_s2(batch)[0])
+    out = play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, replace(true, **change)))
     assert isinstance(find_message(out, Aborted), Aborted)
 
 
@@ -219,59 +220,63 @@ def test_a_set_without_its_verifier_shares_gets_no_sum(proven, change) -> None:
 def test_verifier_shares_are_about_decrypted_reports_and_nothing_else(proven, changed) -> None:
     """The aggregator states that it could not decrypt a share, and accepts the report."""
     play, batch = play_to_reservation(proven)
-    true = play.said_by_s2(play.tell_s2(batch)[0])
-    form = form_of(play.params.mechanism)
-    fewer = pack_verifier_shares(unpack_verifier_shares(true.verifier_shares, form, 6)[:5], form)
+    true = play.read_from_s2(play.send_to_s2(batch)[0])
+    layout = report_layout_of(play.params.mechanism)
+    fewer = pack_verifier_shares(
+        unpack_verifier_shares(true.verifier_shares, layout, 6)[:5], layout
+    )
     changes = {
         "a member whose share was not decrypted": replace(
-            true, opened=bitmap(range(5), 6), verifier_shares=fewer
+            true, decrypted=bitmap(range(5), 6), verifier_shares=fewer
         ),
         "verifier shares about nobody": replace(
             true, verifier_shares=true.verifier_shares + true.verifier_shares
         ),
     }
-    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, changes[changed]))
-    assert b"judged" in find_message(out, Aborted).detail
+    out = play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, changes[changed]))
+    assert b"verifier shares" in find_message(out, Aborted).detail
 
 
 def test_an_aggregator_can_leave_somebody_out_by_shifted_verifier_shares(proven) -> None:
     """No proof prevents this, and the documentation states it: the others are counted."""
     play, batch = play_to_reservation(proven)
-    true = play.said_by_s2(play.tell_s2(batch)[0])
-    form = form_of(play.params.mechanism)
-    answers = unpack_verifier_shares(true.verifier_shares, form, 6)
-    answers[5, -1] = (int(answers[5, -1]) + 1) % form.q
+    true = play.read_from_s2(play.send_to_s2(batch)[0])
+    layout = report_layout_of(play.params.mechanism)
+    answers = unpack_verifier_shares(true.verifier_shares, layout, 6)
+    answers[5, -1] = (int(answers[5, -1]) + 1) % layout.q
     shifted = replace(
-        with_members(play, range(5), true), verifier_shares=pack_verifier_shares(answers, form)
+        with_members(play, range(5), true), verifier_shares=pack_verifier_shares(answers, layout)
     )
     assert find_message(
-        play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, shifted)), AggregateShare
+        play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, shifted)), AggregateShare
     ).total
 
 
 def test_a_coordinator_that_changes_a_share_loses_that_report(proven) -> None:
     """The coordinator adds a vote to its share of report 2, which is then not valid any more."""
     play, batch = play_to_reservation(proven)
-    form = form_of(play.params.mechanism)
+    layout = report_layout_of(play.params.mechanism)
     values = (play.s1.committed_value, play.s2.committed_value)
     shares = [play.s1.view.first_messages[entry.user].share for entry in play.s1.manifest.entries]
-    share = unpack(shares[2], form.q, form.width)
-    share[0] = (int(share[0]) + 1) % form.q
-    shares[2] = pack(share, form.q)
+    share = unpack(shares[2], layout.q, layout.width)
+    share[0] = (int(share[0]) + 1) % layout.q
+    shares[2] = pack(share, layout.q)
     answers = pack_verifier_shares(
-        compute_verifier_shares(derive_query(play.params, form, values), shares), form
+        compute_verifier_shares(derive_query(play.params, layout, values), shares), layout
     )
-    (included,) = play.tell_s2(play.by_s1(replace(parse(batch.payload), verifier_shares=answers)))
-    assert play.said_by_s2(included).members == bytes([0b111011])
+    (included,) = play.send_to_s2(
+        play.by_s1(replace(parse(batch.payload), verifier_shares=answers))
+    )
+    assert play.read_from_s2(included).members == bytes([0b111011])
 
 
 def test_a_repeated_batch_with_other_verifier_shares_gets_the_stored_set(proven) -> None:
     play, batch = play_to_reservation(proven)
-    first = play.tell_s2(batch)
+    first = play.send_to_s2(batch)
     other = parse(batch.payload)
     shifted = replace(other, verifier_shares=bytes(len(other.verifier_shares)))
-    assert play.tell_s2(play.by_s1(shifted)) == first
-    assert play.tell_s2(batch) == first
+    assert play.send_to_s2(play.by_s1(shifted)) == first
+    assert play.send_to_s2(batch) == first
 
 
 def test_a_result_that_hides_refused_reports_is_not_taken(proven) -> None:
@@ -279,8 +284,8 @@ def test_a_result_that_hides_refused_reports_is_not_taken(proven) -> None:
     play.settle((batch,))
     true = statement_of(play, Published)
     again, batch = play_to_reservation(proven)
-    again.tell_s1(again.tell_s2(batch)[0])
-    (answer,) = again.tell_s1(sign(again.s2.key, Party.AGGREGATOR, replace(true, refused=2)))
+    again.send_to_s1(again.send_to_s2(batch)[0])
+    (answer,) = again.send_to_s1(sign(again.s2.key, Party.AGGREGATOR, replace(true, rejected=2)))
     assert answer.why is Reason.WRONG_DIGEST
 
 
@@ -290,20 +295,20 @@ def test_a_result_that_hides_refused_reports_is_not_taken(proven) -> None:
 def test_the_blind_is_drawn_apart_from_the_seed(proven) -> None:
     """The aggregator has the seed, and cannot compute the blind from it."""
     play = proven()
-    form = form_of(play.params.mechanism)
+    layout = report_layout_of(play.params.mechanism)
     mechanism = play.params.mechanism
     rows = [servers_user.draw_vector(mechanism, 1, SeededStream(seed)) for seed in range(5)]
-    blinds = {tuple(row[form.bits : form.bits + form.degree].tolist()) for row in rows}
+    blinds = {tuple(row[layout.bits : layout.bits + layout.degree].tolist()) for row in rows}
     assert len(blinds) == 5
-    assert len({tuple(row[: form.bits].tolist()) for row in rows}) == 1
+    assert len({tuple(row[: layout.bits].tolist()) for row in rows}) == 1
 
 
 def test_another_survey_has_another_query_and_other_noise(proven) -> None:
     first = proven(seed=1)
     second = proven(seed=2)
-    form = form_of(first.params.mechanism)
+    layout = report_layout_of(first.params.mechanism)
     values = (b"\1" * 32, b"\2" * 32)
-    ours, theirs = (derive_query(play.params, form, values) for play in (first, second))
+    ours, theirs = (derive_query(play.params, layout, values) for play in (first, second))
     assert not np.array_equal(ours.matrix, theirs.matrix)
     same = b"\3" * 32, bytes(32), b"\xff"
     servers = product((first, second), (Party.COORDINATOR, Party.AGGREGATOR))
@@ -332,10 +337,10 @@ def test_a_restored_coordinator_sends_the_same_sum_with_the_same_noise(proven, m
     play.answer_all()
     (manifest,) = play.deadline()
     saved = play.s1.copy()
-    (batch,) = play.tell_s1(play.tell_s2(manifest)[0])
-    (first,) = play.tell_s1(play.tell_s2(batch)[0])
+    (batch,) = play.send_to_s1(play.send_to_s2(manifest)[0])
+    (first,) = play.send_to_s1(play.send_to_s2(batch)[0])
     play.s1, (sync_request,) = saved.do(start_resync)
-    (again,) = play.tell_s1(play.tell_s2(sync_request)[0])
+    (again,) = play.send_to_s1(play.send_to_s2(sync_request)[0])
     assert isinstance(parse(again.payload), AggregateShare)
     assert parse(again.payload) == parse(first.payload)
 

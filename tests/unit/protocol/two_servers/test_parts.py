@@ -49,7 +49,7 @@ from faircount.protocol.wire.messages import (
     SyncRequest,
     SyncState,
 )
-from faircount.protocol.wire.signing import UNCHAINED, Link, compute_link
+from faircount.protocol.wire.signing import UNCHAINED, ChainLink, compute_chain_link
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +126,9 @@ def test_each_message_between_the_servers_has_the_entries_of_one_part(stage) -> 
             )
         )
         waiting += (
-            play.tell_s2(message) if play.said_by_s2(message) is None else play.tell_s1(message)
+            play.send_to_s2(message)
+            if play.read_from_s2(message) is None
+            else play.send_to_s1(message)
         )
     next_request = [("NextPartRequest", 0)]
     sizes = (2, 2, 2, 1)
@@ -167,8 +169,8 @@ def test_the_set_is_that_of_a_manifest_in_one_piece(stage, monkeypatch) -> None:
         play.settle(play.deadline())
         sets.append(play.s1.accepted.message)
         assert sorted(play.counts()) == [0, 0, 1, 1, 1, 1, 1]
-    assert [(accepted.members, accepted.root, accepted.opened) for accepted in sets[:1]] == [
-        (accepted.members, accepted.root, accepted.opened) for accepted in sets[1:]
+    assert [(accepted.members, accepted.root, accepted.decrypted) for accepted in sets[:1]] == [
+        (accepted.members, accepted.root, accepted.decrypted) for accepted in sets[1:]
     ]
     assert sets[0].members == bitmap([0, 2, 3, 5, 6], 7)
 
@@ -177,13 +179,13 @@ def test_every_message_may_be_lost_or_come_twice(stage) -> None:
     play = play_to_deadline(stage, 6)
     for _ in range(40):
         for message in resume(play.s1.state, play.s1.rows) * 2:
-            answers = play.tell_s2(message)
+            answers = play.send_to_s2(message)
         following = []
         for answer in answers * 2:
-            following += play.tell_s1(answer)
+            following += play.send_to_s1(answer)
         # The answer to this message is lost.
         for message in following[:1] * 2:
-            play.tell_s2(message)
+            play.send_to_s2(message)
     assert play.counts() == [1] * 6
     assert [type(statement.message) for statement in play.s2.statements] == [
         Reservation,
@@ -202,28 +204,28 @@ def test_both_servers_continue_from_their_stored_bytes_after_every_message(stage
     waiting = list(resume(play.s1.state, play.s1.rows))
     while waiting:
         message = waiting.pop(0)
-        to_s2 = play.said_by_s2(message) is None
-        waiting += play.tell_s2(message) if to_s2 else play.tell_s1(message)
+        to_s2 = play.read_from_s2(message) is None
+        waiting += play.send_to_s2(message) if to_s2 else play.send_to_s1(message)
         play.s1 = reload(play.s1)
         play.s2 = reload(play.s2, play.s2.ledger)
     assert play.counts() == [1] * 7
 
 
 def test_a_step_about_a_part_needs_no_more_than_that_part(stage) -> None:
-    """Another process gets the MAC keys of one part, that part, and the verdicts on others."""
+    """Another process gets the MAC keys of one part, that part, and the verifications of others."""
     play = play_to_deadline(stage, 7)
     waiting = list(resume(play.s1.state, play.s1.rows))
     given = []
     while waiting:
         message = waiting.pop(0)
-        if play.said_by_s2(message) is not None:
-            waiting += play.tell_s1(message)
+        if play.read_from_s2(message) is not None:
+            waiting += play.send_to_s1(message)
             continue
         content = parse(message.payload)
         small = SERVERS.aggregator.rows_for(play.s2.state, play.s2.view, content)
         if small is not None:
             sizes = (
-                small.count(table) for table in ("mac_keys", "manifest_parts", "part_verdicts")
+                small.count(table) for table in ("mac_keys", "manifest_parts", "part_verifications")
             )
             given.append((type(content).__name__, *sizes))
             step = aggregate(play.s2.state, message, small)
@@ -231,7 +233,7 @@ def test_a_step_about_a_part_needs_no_more_than_that_part(stage) -> None:
             waiting += step.messages
         else:
             given.append((type(content).__name__,))
-            waiting += play.tell_s2(message)
+            waiting += play.send_to_s2(message)
     assert given == [
         *[("BatchManifest", 2, 0, 0)] * 3, ("BatchManifest",),
         *[("ShareBatch", 2, 1, 0)] * 3, ("ShareBatch", 1, 0, 3), ("AggregateShare", 0, 0, 0),
@@ -243,8 +245,8 @@ def test_a_step_about_a_part_needs_no_more_than_that_part(stage) -> None:
 
 
 def refusal(play, message) -> Reason:
-    (answer, *_) = play.tell_s2(play.by_s1(message))
-    return Reason(play.said_by_s2(answer).reason)
+    (answer, *_) = play.send_to_s2(play.by_s1(message))
+    return Reason(play.read_from_s2(answer).reason)
 
 
 def test_parts_come_in_order_and_from_the_first(stage) -> None:
@@ -252,13 +254,13 @@ def test_parts_come_in_order_and_from_the_first(stage) -> None:
     first, second, third = parts(play)
     assert refusal(play, second) is Reason.EARLY
     assert refusal(play, third) is Reason.EARLY
-    (next_request,) = play.tell_s2(play.by_s1(first))
-    assert play.said_by_s2(next_request) == NextPartRequest(play.params.survey, hash_of(first), 1)
+    (next_request,) = play.send_to_s2(play.by_s1(first))
+    assert play.read_from_s2(next_request) == NextPartRequest(play.params.survey, hash_of(first), 1)
     assert refusal(play, third) is Reason.EARLY
     assert refusal(play, replace(second, number=2)) is Reason.EARLY
     assert refusal(play, replace(first, before=hash_of(third))) is Reason.EARLY
-    assert play.tell_s2(play.by_s1(replace(second, before=bytes(32)))) == (next_request,)
-    assert play.tell_s2(play.by_s1(first)) == (next_request,)
+    assert play.send_to_s2(play.by_s1(replace(second, before=bytes(32)))) == (next_request,)
+    assert play.send_to_s2(play.by_s1(first)) == (next_request,)
     assert play.s2.manifest is None
     assert not play.s2.ledger.charges
 
@@ -267,12 +269,12 @@ def test_a_first_part_replaces_a_manifest_that_is_not_complete(stage) -> None:
     """A restored coordinator may fix other reports; the unfinished manifest has no effect."""
     play = play_to_deadline(stage)
     first, *_ = parts(play)
-    play.tell_s2(play.by_s1(first))
+    play.send_to_s2(play.by_s1(first))
     everybody = list(iterate_entries(play.s1.state, play.s1.view))
     other = list(split_into_parts(play.params, everybody[1:]))
     for part in other:
-        answers = play.tell_s2(play.by_s1(part))
-    assert play.said_by_s2(answers[0]).manifest_hash == hash_of(other[-1])
+        answers = play.send_to_s2(play.by_s1(part))
+    assert play.read_from_s2(answers[0]).manifest_hash == hash_of(other[-1])
     assert [entry.user for entry in iterate_entries(play.s2.state, play.s2.view)] == [
         entry.user for entry in everybody[1:]
     ]
@@ -285,14 +287,14 @@ def test_a_manifest_that_goes_on_otherwise_replaces_the_rest(stage, recorded, lo
     """The servers go back, part by part, to where the two manifests part."""
     play = play_to_deadline(stage, 8)
     for part in parts(play)[:recorded]:
-        play.tell_s2(play.by_s1(part))
+        play.send_to_s2(play.by_s1(part))
     everybody = list(iterate_entries(play.s1.state, play.s1.view))
     # A restored coordinator made this one; it may have fewer parts than the aggregator has.
     left = [entry for at, entry in enumerate(everybody) if at not in (lost, 5, 6)]
     *earlier, last = split_into_parts(play.params, left)
     for part in earlier:
         play.s1.rows.write([RowWrite("manifest_parts", part_key(part.number), part)])
-    play.s1 = play.s1.changed(
+    play.s1 = play.s1.replace_fields(
         manifest=last,
         manifest_hash=hash_of(last),
         topology_state=replace(play.s1.topology_state, earlier=tuple(map(hash_of, earlier))),
@@ -308,10 +310,10 @@ def test_a_replaced_part_does_not_count(stage) -> None:
     play = play_to_deadline(stage)
     first, second, third = parts(play)
     for part in (first, second):
-        play.tell_s2(play.by_s1(part))
+        play.send_to_s2(play.by_s1(part))
     invented = replace(second, entries=[replace(entry, mac=bytes(32)) for entry in second.entries])
-    (answer,) = play.tell_s2(play.by_s1(invented))
-    assert play.said_by_s2(answer).recorded == hash_of(invented)
+    (answer,) = play.send_to_s2(play.by_s1(invented))
+    assert play.read_from_s2(answer).recorded == hash_of(invented)
     rest = [replace(entry, mac=bytes(32)) for entry in third.entries]
     end = replace(third, before=hash_of(invented), entries=rest)
     assert refusal(play, end) is Reason.TOO_FEW
@@ -327,8 +329,8 @@ def test_no_part_is_replaced_after_the_reservation(stage) -> None:
     for part in list(split_into_parts(play.params, everybody[:-1]))[2:]:
         assert refusal(play, part) is Reason.CONFLICT
     for part in parts(play):
-        (answer,) = play.tell_s2(play.by_s1(part))
-        assert isinstance(play.said_by_s2(answer), Reservation)
+        (answer,) = play.send_to_s2(play.by_s1(part))
+        assert isinstance(play.read_from_s2(answer), Reservation)
     assert play.s2 == before
 
 
@@ -370,7 +372,7 @@ def test_parts_that_the_aggregator_refuses(stage, spoil) -> None:
     }
     reasons = []
     for part in chains[spoil]:
-        content = play.said_by_s2(play.tell_s2(play.by_s1(part))[0])
+        content = play.read_from_s2(play.send_to_s2(play.by_s1(part))[0])
         reasons.append(None if isinstance(content, NextPartRequest) else Reason(content.reason))
     assert next(reason for reason in reasons if reason is not None) is Reason.MALFORMED
     assert play.s2.manifest is None
@@ -382,8 +384,8 @@ def test_keys_with_the_same_prefix_are_different(stage) -> None:
     entries = list(iterate_entries(play.s1.state, play.s1.view))
     twin = replace(entries[5], public_key=entries[0].public_key[:8] + entries[5].public_key[8:])
     for part in split_into_parts(play.params, [*entries[:5], twin]):
-        answers = play.tell_s2(play.by_s1(part))
-    assert isinstance(play.said_by_s2(answers[0]), Reservation)
+        answers = play.send_to_s2(play.by_s1(part))
+    assert isinstance(play.read_from_s2(answers[0]), Reservation)
 
 
 def test_more_entries_than_people_are_refused_before_all_arrived(stage) -> None:
@@ -394,7 +396,7 @@ def test_more_entries_than_people_are_refused_before_all_arrived(stage) -> None:
     ]
     *fitting, over = list(split_into_parts(play.params, more))
     for part in fitting:
-        assert isinstance(play.said_by_s2(play.tell_s2(play.by_s1(part))[0]), NextPartRequest)
+        assert isinstance(play.read_from_s2(play.send_to_s2(play.by_s1(part))[0]), NextPartRequest)
     assert refusal(play, over) is Reason.FULL
 
 
@@ -404,29 +406,29 @@ def test_the_coordinator_aborts_when_a_part_is_refused_for_good(stage) -> None:
         refused = Refusal(
             play.params.survey, hash_of(parts(play)[number]), int(Reason.FULL), b"more than 1 users"
         )
-        play.tell_s1(play.by_s2(replace(refused, request_hash=bytes(32))))
+        play.send_to_s1(play.by_s2(replace(refused, request_hash=bytes(32))))
         assert play.s1.final is None
-        play.tell_s1(play.by_s2(refused))
+        play.send_to_s1(play.by_s2(refused))
         assert b"more than 1 users" in play.s1.final.message.detail
 
 
 def test_encrypted_shares_are_requested_in_order(stage) -> None:
     play = play_to_deadline(stage)
     for part in parts(play):
-        answers = play.tell_s2(play.by_s1(part))
-    (first,) = play.tell_s1(answers[0])
+        answers = play.send_to_s2(play.by_s1(part))
+    (first,) = play.send_to_s1(answers[0])
     batch = parse(first.payload)
-    (next_request,) = play.tell_s2(play.by_s1(replace(batch, number=2)))
-    assert play.said_by_s2(next_request) == NextPartRequest(
+    (next_request,) = play.send_to_s2(play.by_s1(replace(batch, number=2)))
+    assert play.read_from_s2(next_request) == NextPartRequest(
         play.params.survey, play.s1.manifest_hash, 0
     )
-    (next_request,) = play.tell_s2(first)
-    assert play.said_by_s2(next_request) == NextPartRequest(
+    (next_request,) = play.send_to_s2(first)
+    assert play.read_from_s2(next_request) == NextPartRequest(
         play.params.survey, play.s1.manifest_hash, 1
     )
     assert play.s2.has_answer_data
     assert refusal(play, replace(batch, number=1)) is Reason.WRONG_SHARES
-    assert play.tell_s2(first) == (next_request,)
+    assert play.send_to_s2(first) == (next_request,)
 
 
 @pytest.mark.parametrize("end", ["two keys", "too few", "closed"])
@@ -437,7 +439,7 @@ def test_a_refused_last_part_changes_nothing(stage, end) -> None:
     entries = list(iterate_entries(play.s1.state, play.s1.view))
     ledger = play.s2.ledger
     for part in (first, second):
-        play.tell_s2(play.by_s1(part))
+        play.send_to_s2(play.by_s1(part))
     bad = {
         "two keys": replace(
             third, entries=(entries[4], replace(entries[5], public_key=entries[0].public_key))
@@ -448,17 +450,17 @@ def test_a_refused_last_part_changes_nothing(stage, end) -> None:
         "closed": third,
     }[end]
     if end == "too few":
-        play.s2 = play.s2.changed(
+        play.s2 = play.s2.replace_fields(
             topology_state=replace(play.s2.topology_state, authentic_entries=(0, 0))
         )
     if end == "closed":
-        play.s2 = play.s2.changed(ledger=ledger.close_after_restore(()))
+        play.s2 = play.s2.replace_fields(ledger=ledger.close_after_restore(()))
     before = play.s2
-    assert isinstance(play.said_by_s2(play.tell_s2(play.by_s1(bad))[0]), Refusal)
+    assert isinstance(play.read_from_s2(play.send_to_s2(play.by_s1(bad))[0]), Refusal)
     assert play.s2 == before
     again = [replace(entries[0], public_key=bytes(32)), entries[4]]
     assert refusal(play, replace(third, entries=tuple(again))) is Reason.MALFORMED
-    play.s2 = play.s2.changed(
+    play.s2 = play.s2.replace_fields(
         ledger=ledger, topology_state=replace(play.s2.topology_state, authentic_entries=(2, 2))
     )
     play.settle(resume(play.s1.state, play.s1.rows))
@@ -468,7 +470,7 @@ def test_a_refused_last_part_changes_nothing(stage, end) -> None:
 def test_a_refused_manifest_in_one_part_changes_nothing(stage) -> None:
     play = play_to_deadline(stage)
     first, *_ = parts(play)
-    play.tell_s2(play.by_s1(first))
+    play.send_to_s2(play.by_s1(first))
     before = play.s2
     few = BatchManifest(
         play.params.survey,
@@ -485,8 +487,8 @@ def test_a_refused_manifest_in_one_part_changes_nothing(stage) -> None:
 def play_to_reservation(stage, n: int = 6):
     play = play_to_deadline(stage, n)
     for part in parts(play):
-        answers = play.tell_s2(play.by_s1(part))
-    (batch,) = play.tell_s1(answers[0])
+        answers = play.send_to_s2(play.by_s1(part))
+    (batch,) = play.send_to_s1(answers[0])
     return play, batch
 
 
@@ -496,7 +498,7 @@ def play_to_reservation(stage, n: int = 6):
 def test_an_aggregator_with_another_manifest_gets_no_encrypted_shares(stage, change) -> None:
     play, _ = play_to_reservation(stage)
     next_request = replace(NextPartRequest(play.params.survey, play.s1.manifest_hash, 1), **change)
-    assert play.tell_s1(play.by_s2(next_request)) == ()
+    assert play.send_to_s1(play.by_s2(next_request)) == ()
 
 
 @pytest.mark.parametrize(
@@ -509,16 +511,16 @@ def test_an_aggregator_with_other_parts_gets_those_in_their_place(
     play = play_to_deadline(stage)
     earlier = earlier_hashes(play.s1)
     next_request = NextPartRequest(play.params.survey, earlier[recorded], number)
-    (answer,) = play.tell_s1(play.by_s2(next_request))
+    (answer,) = play.send_to_s1(play.by_s2(next_request))
     assert parse(answer.payload) == parts(play)[sent]
-    assert play.tell_s1(play.by_s2(replace(next_request, number=0))) == ()
+    assert play.send_to_s1(play.by_s2(replace(next_request, number=0))) == ()
 
 
 def test_no_encrypted_share_leaves_before_the_reservation(stage) -> None:
     play = play_to_deadline(stage)
     for number in range(4):
         for recorded in (*earlier_hashes(play.s1), play.s1.manifest_hash):
-            out = play.tell_s1(play.by_s2(NextPartRequest(play.params.survey, recorded, number)))
+            out = play.send_to_s1(play.by_s2(NextPartRequest(play.params.survey, recorded, number)))
             assert not any(isinstance(parse(message.payload), ShareBatch) for message in out)
 
 
@@ -526,11 +528,11 @@ def test_no_encrypted_share_leaves_after_the_coordinator_aborted(stage) -> None:
     play = play_to_deadline(stage)
     play.s1 = play.s1.after(Step(*coordinator.request_abort(play.s1.state, Ending(EndCode.OWNER))))
     for part in parts(play):
-        answers = play.tell_s2(play.by_s1(part))
-    play.tell_s1(answers[0])
+        answers = play.send_to_s2(play.by_s1(part))
+    play.send_to_s1(answers[0])
     for number in range(4):
         assert (
-            play.tell_s1(
+            play.send_to_s1(
                 play.by_s2(NextPartRequest(play.params.survey, play.s1.manifest_hash, number))
             )
             == ()
@@ -539,7 +541,7 @@ def test_no_encrypted_share_leaves_after_the_coordinator_aborted(stage) -> None:
 
 def test_the_coordinator_aborts_when_a_later_share_is_lost(stage) -> None:
     play, batch = play_to_reservation(stage)
-    (next_request,) = play.tell_s2(batch)
+    (next_request,) = play.send_to_s2(batch)
     last = sorted(play.s1.view.first_messages)[3]
     spoil(
         play.s1,
@@ -550,7 +552,7 @@ def test_the_coordinator_aborts_when_a_later_share_is_lost(stage) -> None:
             encrypted_share=bytes(len(play.s1.view.first_messages[last].encrypted_share)),
         ),
     )
-    play.tell_s1(next_request)
+    play.send_to_s1(next_request)
     assert play.s1.final.message.code == EndCode.REPORTS_LOST
 
 
@@ -558,8 +560,8 @@ def sync_state(play, last: BatchManifest, earlier, *statements):
     """A sync state of a dishonest aggregator, with this manifest and these statements."""
     links = []
     for message in statements:
-        before = compute_link(links[-1]) if links else UNCHAINED
-        links.append(play.by_s2(message, Link(before.number + 1, before.hash)))
+        before = compute_chain_link(links[-1]) if links else UNCHAINED
+        links.append(play.by_s2(message, ChainLink(before.number + 1, before.hash)))
     return play.by_s2(
         SyncState(play.params.survey, b"", encode(last), tuple(links), tuple(map(encode, earlier)))
     )
@@ -594,7 +596,7 @@ def test_a_manifest_that_names_somebody_twice_is_never_added_up(
     *earlier, last = split_into_parts(play.params, some)
     accepted = accept_all(last, some)
     before = play.s1.copy()
-    (answer,) = play.tell_s1(
+    (answer,) = play.send_to_s1(
         sync_state(
             play,
             last,
@@ -660,8 +662,12 @@ def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
     reservation = Reservation(
         play.params.survey, hash_of(last), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed_value
     )
-    others = [OutcomeRequest(bytes(16), bytes(32))] if spoil == "another kind" else earlier
-    (answer,) = play.tell_s1(sync_state(play, last, others, reservation))
+    others = (
+        [OutcomeRequest(bytes(16), bytes(32), bytes(32), bytes(64))]
+        if spoil == "another kind"
+        else earlier
+    )
+    (answer,) = play.send_to_s1(sync_state(play, last, others, reservation))
     assert answer.why is Reason.MALFORMED
     assert verify_parts(play.s1.view.manifest_parts, last) is None
 
@@ -675,7 +681,7 @@ def test_a_restored_coordinator_adopts_all_parts(stage) -> None:
     old = play.s1.copy()
     play.deadline()
     for part in parts(play):
-        play.tell_s2(play.by_s1(part))
+        play.send_to_s2(play.by_s1(part))
     hashes = earlier_hashes(play.s1)
     play.s1, out = old.do(coordinator.start_resync)
     play.settle(out)
@@ -690,7 +696,7 @@ def test_a_restored_coordinator_that_lost_early_reports_aborts(stage) -> None:
     play.exchange(play.client.start(play.params, play.device(0), play.s2.crypto, play.entropy))
     play.deadline()
     for part in parts(play):
-        play.tell_s2(play.by_s1(part))
+        play.send_to_s2(play.by_s1(part))
     play.s1, out = old.do(coordinator.start_resync)
     play.settle(out)
     assert play.s1.phase is Phase.ABORTED
@@ -699,23 +705,23 @@ def test_a_restored_coordinator_that_lost_early_reports_aborts(stage) -> None:
 
 def test_an_aggregator_restored_between_parts_aborts_as_spent(stage) -> None:
     play, batch = play_to_reservation(stage)
-    play.tell_s2(batch)
+    play.send_to_s2(batch)
     play.s2, out = play.s2.do(abort_after_restore)
     play.settle(out)
     assert (play.s1.phase, play.s1.final.message.spent) == (Phase.ABORTED, 1)
 
 
-def test_verdicts_are_deleted_and_parts_stay_when_it_is_over(stage) -> None:
+def test_verifications_are_deleted_and_parts_stay_when_it_is_over(stage) -> None:
     """So a restored coordinator can still learn whom the result counts."""
     play = play_to_deadline(stage, 7)
     play.settle(resume(play.s1.state, play.s1.rows))
-    assert (len(play.s2.view.part_verdicts), play.s2.partial_sum) == (0, None)
+    assert (len(play.s2.view.part_verifications), play.s2.partial_sum) == (0, None)
     assert play.s2.topology_state == ServersProgress(play.s2.topology_state.earlier)
-    (answer,) = play.tell_s2(play.by_s1(SyncRequest(play.params.survey)))
-    sync_state = play.said_by_s2(answer)
+    (answer,) = play.send_to_s2(play.by_s1(SyncRequest(play.params.survey)))
+    sync_state = play.read_from_s2(answer)
     assert len(sync_state.earlier) == 3
     assert isinstance(
-        play.tell_s2(play.by_s1(ShareBatch(play.params.survey, play.s1.manifest_hash, ())))[0],
+        play.send_to_s2(play.by_s1(ShareBatch(play.params.survey, play.s1.manifest_hash, ())))[0],
         Signed,
     )
 
@@ -731,7 +737,7 @@ def test_everybody_can_check_inclusion_in_whatever_part(stage, block, monkeypatc
     play.answer_all(skip=(3,))
     play.settle(play.deadline())
     for at, invitation in enumerate(play.invitations):
-        (answer,) = play.tell_s1(OutcomeRequest(play.params.survey, invitation.access))
+        (answer,) = play.send_to_s1(play.inquiry(at))
         key = None if at == 3 else play.people[at].report.public_key
         if at == 3:
             assert isinstance(answer, FinalStatement)

@@ -20,7 +20,7 @@ from faircount.protocol.survey.parameters import Keys, SurveyParameters
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_servers.messages import Report
-from faircount.protocol.topologies.two_servers.reports import form_of
+from faircount.protocol.topologies.two_servers.reports import report_layout_of
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Aborted, Acknowledgement, Published
 
@@ -42,7 +42,7 @@ def test_everybody_is_counted_once(proven) -> None:
     play.answer_all()
     play.settle(play.deadline())
     assert play.counts() == [1] * 6
-    assert statement_of(play, Published).refused == 0
+    assert statement_of(play, Published).rejected == 0
 
 
 def test_the_attack_on_the_survey_without_proofs(proven) -> None:
@@ -54,7 +54,10 @@ def test_the_attack_on_the_survey_without_proofs(proven) -> None:
         bits = servers_user.draw_vector(play.params.mechanism, answers[i], play.entropy)
         play.sends(i, bits)
     play.sends(
-        0, INVALID["fifty votes and minus forty-nine"](form_of(play.params.mechanism), play.entropy)
+        0,
+        INVALID["fifty votes and minus forty-nine"](
+            report_layout_of(play.params.mechanism), play.entropy
+        ),
     )
     play.settle(play.deadline())
     assert play.counts() == [19, 15, 5]
@@ -70,10 +73,10 @@ def test_an_invalid_report_with_coins_is_refused(proven, kind) -> None:
         mechanism=PlacedCoins(items=4, users=7, coins=3, epsilon=5.0, dropouts=1), minimum=None
     )
     play.answer_all(skip=(2,))
-    play.sends(2, INVALID[kind](form_of(play.params.mechanism), play.entropy))
+    play.sends(2, INVALID[kind](report_layout_of(play.params.mechanism), play.entropy))
     play.settle(play.deadline())
     published = statement_of(play, Published)
-    assert (published.included, published.refused) == (6, 1)
+    assert (published.included, published.rejected) == (6, 1)
     assert all(
         votes <= count <= votes + 3
         for votes, count in zip([2, 2, 1, 1], play.counts(), strict=True)
@@ -84,32 +87,35 @@ def test_an_invalid_report_with_coins_is_refused(proven, kind) -> None:
 def test_an_invalid_report_is_refused_and_the_others_are_counted_exactly(proven, kind) -> None:
     play = proven(n=7)
     play.answer_all(skip=(2,))
-    play.sends(2, INVALID[kind](form_of(play.params.mechanism), play.entropy))
+    play.sends(2, INVALID[kind](report_layout_of(play.params.mechanism), play.entropy))
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 0, 1, 1, 1, 1]
-    assert (statement_of(play, Published).included, statement_of(play, Published).refused) == (6, 1)
+    assert (statement_of(play, Published).included, statement_of(play, Published).rejected) == (
+        6,
+        1,
+    )
 
 
 def test_many_malicious_clients_change_nothing_of_the_honest_sum(proven) -> None:
     """Fourteen kinds at once; everybody else is counted exactly once."""
     play = proven(n=40)
-    form = form_of(play.params.mechanism)
-    kinds = list(invalid_kinds(form_of(play.params.mechanism)).values())
+    layout = report_layout_of(play.params.mechanism)
+    kinds = list(invalid_kinds(report_layout_of(play.params.mechanism)).values())
     malicious = range(0, 3 * len(kinds), 3)
     play.answer_all(skip=tuple(malicious))
     for i, made in zip(malicious, kinds, strict=True):
-        play.sends(i, made(form, play.entropy))
+        play.sends(i, made(layout, play.entropy))
     play.settle(play.deadline())
     assert play.counts() == [int(i not in malicious) for i in range(40)]
-    assert statement_of(play, Published).refused == len(kinds)
+    assert statement_of(play, Published).rejected == len(kinds)
 
 
 def test_too_many_invalid_reports_end_the_survey_spent(proven) -> None:
     play = proven(n=6, minimum=5)
-    form = form_of(play.params.mechanism)
+    layout = report_layout_of(play.params.mechanism)
     play.answer_all(skip=(0, 1))
     for i in (0, 1):
-        play.sends(i, INVALID["two votes"](form, play.entropy))
+        play.sends(i, INVALID["two votes"](layout, play.entropy))
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert statement_of(play, Aborted).spent == 1
@@ -161,13 +167,16 @@ def test_a_report_of_another_person_cannot_be_replayed(proven) -> None:
     assert play.s2.crypto.agree(play.s2.encryption_keys, twin) == play.s2.crypto.agree(
         play.s2.encryption_keys, copied.public_key
     )
-    (answer,) = play.tell_s1(
+    (answer,) = play.send_to_s1(
         replace(copied, access=thief.access, public_key=twin, mac=thief.authenticate_key(twin))
     )
     assert isinstance(answer, Acknowledgement)
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 0, 1, 1, 1, 1]
-    assert (statement_of(play, Published).included, statement_of(play, Published).refused) == (6, 1)
+    assert (statement_of(play, Published).included, statement_of(play, Published).rejected) == (
+        6,
+        1,
+    )
 
 
 # --- parameters -----------------------------------------------------------------------------------
@@ -175,10 +184,10 @@ def test_a_report_of_another_person_cannot_be_replayed(proven) -> None:
 
 def test_the_parameters_spell_out_the_proof_and_are_read_again(proven) -> None:
     play = proven()
-    form = form_of(play.params.mechanism)
+    layout = report_layout_of(play.params.mechanism)
     plain = play.params._plain()["derived"]["proof"]
-    assert plain["degree"] == form.degree
-    assert plain["modulus"] == list(form.field.modulus)
+    assert plain["degree"] == layout.degree
+    assert plain["modulus"] == list(layout.field.modulus)
     assert plain["noise"] == "servers"
     assert SurveyParameters.parse(play.params.published) == play.params
     changed = play.params.published.replace(b'"failure_bits":40', b'"failure_bits":20')
@@ -193,7 +202,9 @@ def test_the_parameters_spell_out_the_proof_and_are_read_again(proven) -> None:
 )
 def test_parameters_without_a_commitment_of_each_server_are_refused(proven, commitments) -> None:
     params = proven().params
-    keys = Keys(params.keys.s1, params.keys.s2, params.keys.encryption_key, *commitments)
+    keys = Keys(
+        params.keys.coordinator, params.keys.aggregator, params.keys.encryption_key, *commitments
+    )
     with pytest.raises(ParameterError, match="commit"):
         replace(params, keys=keys)
 

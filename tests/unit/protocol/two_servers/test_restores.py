@@ -32,11 +32,11 @@ def test_every_message_between_the_servers_may_be_lost_or_come_twice(stage) -> N
     play.deadline()
     for _ in range(6):
         for message in resume(play.s1.state, play.s1.rows) * 3:
-            answers = play.tell_s2(message)
+            answers = play.send_to_s2(message)
         for answer in answers * 2:
-            play.tell_s1(answer)
+            play.send_to_s1(answer)
     assert play.counts() == [1] * 6
-    kinds = [type(play.said_by_s2(statement)) for statement in play.s2.statements]
+    kinds = [type(play.read_from_s2(statement)) for statement in play.s2.statements]
     assert kinds == [Reservation, AcceptedReports, Published]
 
 
@@ -48,12 +48,12 @@ def test_the_aggregator_gives_the_same_result_after_a_crash_anywhere(stage) -> N
         out = play.deadline()
         for step in range(3):
             before = play.s2
-            answers = play.tell_s2(out[0])
+            answers = play.send_to_s2(out[0])
             # The answer is lost, and the write with it.
             if step == crash:
                 play.s2 = before
-                answers = play.tell_s2(resume(play.s1.state, play.s1.rows)[0])
-            out = play.tell_s1(answers[0])
+                answers = play.send_to_s2(resume(play.s1.state, play.s1.rows)[0])
+            out = play.send_to_s1(answers[0])
         plays.append(play)
     assert len({encode(play.s1.final.signed) for play in plays}) == 1
 
@@ -63,10 +63,10 @@ def test_a_coordinator_restored_before_its_manifest_adopts_the_recorded_one(stag
     play.answer_all(skip=(5,))
     kept = play.s1.copy()
     (manifest,) = play.deadline()
-    play.tell_s2(manifest)
+    play.send_to_s2(manifest)
     play.s1 = kept
     # The restored coordinator accepts reports again, one more than before.
-    play.tell_s1(play.people[5].report)
+    play.send_to_s1(play.people[5].report)
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 1, 1, 1, 0]
     assert (
@@ -74,7 +74,7 @@ def test_a_coordinator_restored_before_its_manifest_adopts_the_recorded_one(stag
             [
                 statement
                 for statement in play.s2.statements
-                if isinstance(play.said_by_s2(statement), Reservation)
+                if isinstance(play.read_from_s2(statement), Reservation)
             ]
         )
         == 1
@@ -85,9 +85,9 @@ def test_a_coordinator_that_lost_reports_of_the_manifest_aborts(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(4, 5))
     kept = play.s1.copy()
-    play.tell_s1(play.people[4].report)
+    play.send_to_s1(play.people[4].report)
     (manifest,) = play.deadline()
-    play.tell_s2(manifest)
+    play.send_to_s2(manifest)
     play.s1 = kept
     play.settle((play.by_s1(SyncRequest(play.setup.params.survey)),))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
@@ -98,7 +98,7 @@ def test_a_coordinator_restored_after_the_result_learns_it(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(4, 5))
     kept = play.s1.copy()
-    play.tell_s1(play.people[4].report)
+    play.send_to_s1(play.people[4].report)
     play.settle(play.deadline())
     play.s1 = kept
     play.settle((play.by_s1(SyncRequest(play.setup.params.survey)),))
@@ -125,7 +125,7 @@ def test_a_restored_aggregator_aborts_and_charges_what_was_live(stage, steps) ->
     play.answer_all()
     out = play.deadline()
     for _ in range(steps):
-        out = play.tell_s1(play.tell_s2(out[0])[0])
+        out = play.send_to_s1(play.send_to_s2(out[0])[0])
     play.s2, aborted = play.s2.do(aggregator.abort_after_restore)
     play.settle(aborted)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
@@ -143,13 +143,13 @@ def test_a_coordinator_restored_before_its_manifest_cannot_release_the_budget(st
     play = stage(S)
     empty = play.s1.copy()
     play.answer_all()
-    (reservation,) = play.tell_s2(play.deadline()[0])
-    (batch,) = play.tell_s1(reservation)
+    (reservation,) = play.send_to_s2(play.deadline()[0])
+    (batch,) = play.send_to_s1(reservation)
     play.s1 = empty
     (request,) = play.deadline()
-    play.tell_s2(request)
+    play.send_to_s2(request)
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
-    play.tell_s2(batch)
+    play.send_to_s2(batch)
     assert play.s2.phase is Phase.ABORTED
 
 
@@ -166,24 +166,24 @@ def test_a_restored_aggregator_closes_its_population_even_if_the_survey_is_over(
 def test_a_closed_population_opens_with_the_reservations(stage) -> None:
     play = stage(S)
     play.answer_all()
-    play.tell_s2(play.deadline()[0])
+    play.send_to_s2(play.deadline()[0])
     reservation = play.s2.statements[-1].signed
     restored = play.setup.s2.ledger.close_after_restore(())
     assert restored.closed
-    opened = restored.reopen([record_from(play.said_by_s2(reservation))])
-    assert not opened.closed
-    assert opened.find(play.setup.params.survey).status is Status.SPENT
+    reopened = restored.reopen([record_from(play.read_from_s2(reservation))])
+    assert not reopened.closed
+    assert reopened.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_a_survey_that_was_charged_before_a_restore_cannot_run_again(stage) -> None:
     play = stage(SERVERS)
     play.answer_all()
     (manifest,) = play.deadline()
-    (reservation,) = play.tell_s2(manifest)
-    opened = play.setup.s2.ledger.close_after_restore(()).reopen(
-        [record_from(play.said_by_s2(reservation))]
+    (reservation,) = play.send_to_s2(manifest)
+    reopened = play.setup.s2.ledger.close_after_restore(()).reopen(
+        [record_from(play.read_from_s2(reservation))]
     )
-    assert not opened.closed
-    fresh = play.setup.s2.changed(ledger=opened)
+    assert not reopened.closed
+    fresh = play.setup.s2.replace_fields(ledger=reopened)
     _, (refused,) = fresh.do(aggregate, manifest)
-    assert play.said_by_s2(refused).reason == Reason.CLOSED
+    assert play.read_from_s2(refused).reason == Reason.CLOSED

@@ -31,7 +31,7 @@ from faircount.protocol.topologies.two_servers.messages import (
     AggregateShare,
     BatchManifest,
 )
-from faircount.protocol.topologies.two_servers.validity import ReportForm
+from faircount.protocol.topologies.two_servers.validity import ReportLayout
 from faircount.protocol.topologies.two_servers.verifier_shares import servers_state
 from faircount.protocol.wire import signing
 from faircount.protocol.wire.codec import Party, parse
@@ -41,7 +41,7 @@ from faircount.protocol.wire.messages import Aborted, ShareBatch
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack, unpack
 
-FORM = ReportForm(2, 2, 0, 2)
+FORM = ReportLayout(2, 2, 0, 2)
 MASKS, BLINDS = (list(product(range(2), repeat=count)) for count in (FORM.width, FORM.degree))
 
 
@@ -120,7 +120,7 @@ def crowds() -> Iterator[dict[int, "Crowd"]]:
             patch.setattr(
                 place, "verify", lambda public, made, data: sha512(public + data).digest() == made
             )
-        patch.setattr(reports, "report_form", lambda q, items, coins, users: FORM)
+        patch.setattr(reports, "report_layout", lambda q, items, coins, users: FORM)
         patch.setattr(
             reports, "noise_stream", lambda params, server, secret, *what: FairBit(secret[0])
         )
@@ -163,7 +163,7 @@ class Run:
 
     def sum(self, bit: int) -> Any:
         """What the coordinator, whose noise is this bit, sends for the accepted reports."""
-        s1 = self.s1.copy().changed(noise_secret=bytes([bit]))
+        s1 = self.s1.copy().replace_fields(noise_secret=bytes([bit]))
         return parse(
             s1.do(coordinate, sign(self.s2[0].key, Party.AGGREGATOR, self.accepted))[1][0].payload
         )
@@ -218,12 +218,13 @@ class Crowd:
         s1, (batch,) = s1.do(coordinate, reservation)
         changed = deviation.batch(parse(batch.payload))
         # A dishonest coordinator stores its changed verifier shares.
-        s1 = s1.changed(
+        s1 = s1.replace_fields(
             topology_state=replace(servers_state(s1), verifier_shares=(changed.verifier_shares,))
         )
         sent = sign(s1.key, Party.COORDINATOR, changed)
         (first, out), (second, _) = (
-            s2.copy().changed(noise_secret=bytes([bit])).do(aggregate, sent) for bit in (0, 1)
+            s2.copy().replace_fields(noise_secret=bytes([bit])).do(aggregate, sent)
+            for bit in (0, 1)
         )
         run = Run(s1, (first, second), parse(manifest.payload), changed, parse(out[0].payload))
         return replace(run, accepted=deviation.accepted(run.accepted, run))

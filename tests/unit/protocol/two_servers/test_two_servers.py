@@ -67,9 +67,9 @@ def test_a_retry_is_the_same_bytes_and_is_accepted_even_late(stage) -> None:
     play = stage(S)
     play.answer_all()
     first = play.people[0]
-    assert isinstance(play.tell_s1(first.report)[0], Acknowledgement)
+    assert isinstance(play.send_to_s1(first.report)[0], Acknowledgement)
     play.settle(play.deadline())
-    assert isinstance(play.tell_s1(first.report)[0], Acknowledgement)
+    assert isinstance(play.send_to_s1(first.report)[0], Acknowledgement)
     assert play.counts() == [1] * 6
 
 
@@ -77,8 +77,10 @@ def test_a_second_draw_of_the_same_person_is_a_conflict(stage) -> None:
     play = stage(S)
     play.answer_all()
     again = servers_user.respond(play.setup.params, play.invitations[0], 3, play.entropy)
-    (answer,) = play.tell_s1(again.report)
-    assert answer.why is Reason.CONFLICT
+    (answer,) = play.send_to_s1(again.report)
+    assert answer.why is Reason.INVITATION_USED
+    same_device = replace(again.report, device_key=play.people[0].report.device_key)
+    assert play.send_to_s1(same_device)[0].why is Reason.CONFLICT
     play.settle(play.deadline())
     assert play.counts() == [1] * 6
 
@@ -87,7 +89,7 @@ def test_a_late_answer_is_never_forwarded(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(5,))
     out = play.deadline()
-    (answer,) = play.tell_s1(play.people[5].report)
+    (answer,) = play.send_to_s1(play.people[5].report)
     assert answer.why is Reason.LATE
     play.settle(out)
     assert play.counts() == [1, 1, 1, 1, 1, 0]
@@ -108,7 +110,7 @@ def test_a_late_answer_is_never_forwarded(stage) -> None:
 def test_malformed_reports_are_rejected(stage, change, reason) -> None:
     play = stage(S)
     play.answer_all(skip=(0,))
-    (answer,) = play.tell_s1(replace(play.people[0].report, **change))
+    (answer,) = play.send_to_s1(replace(play.people[0].report, **change))
     assert isinstance(answer, Rejection)
     assert answer.why is reason
 
@@ -117,7 +119,7 @@ def test_a_public_key_belongs_to_one_user(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(0,))
     stolen = replace(play.people[0].report, public_key=play.people[1].public_key)
-    assert play.tell_s1(stolen)[0].why is Reason.MALFORMED
+    assert play.send_to_s1(stolen)[0].why is Reason.MALFORMED
 
 
 def test_encrypted_shares_leave_only_after_the_reservation(stage) -> None:
@@ -125,11 +127,11 @@ def test_encrypted_shares_leave_only_after_the_reservation(stage) -> None:
     play.answer_all()
     (manifest,) = play.deadline()
     # The coordinator signed it, not the aggregator.
-    assert play.said_by_s2(manifest) is None
+    assert play.read_from_s2(manifest) is None
     assert resume(play.s1.state, play.s1.rows) == (manifest,)
-    (reservation,) = play.tell_s2(manifest)
-    assert isinstance(play.said_by_s2(reservation), Reservation)
-    (batch,) = play.tell_s1(reservation)
+    (reservation,) = play.send_to_s2(manifest)
+    assert isinstance(play.read_from_s2(reservation), Reservation)
+    (batch,) = play.send_to_s1(reservation)
     assert resume(play.s1.state, play.s1.rows) == (batch,)
 
 
@@ -148,11 +150,9 @@ def test_the_manifest_reveals_nothing_about_the_shares(stage) -> None:
 def test_a_user_can_check_that_it_was_counted(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
-    survey = play.setup.params.survey
-    access = play.invitations[0].access
-    assert isinstance(play.tell_s1(OutcomeRequest(survey, access))[0], NotReady)
+    assert isinstance(play.send_to_s1(play.inquiry(0))[0], NotReady)
     play.settle(play.deadline())
-    (proof,) = play.tell_s1(OutcomeRequest(survey, access))
+    (proof,) = play.send_to_s1(play.inquiry(0))
     assert isinstance(proof, InclusionProof)
     first, second = play.people[:2]
     assert verify_inclusion(play.params, proof, first.user, first.public_key)
@@ -162,10 +162,11 @@ def test_a_user_can_check_that_it_was_counted(stage) -> None:
         assert not verify_inclusion(
             play.params, replace(proof, size=size), first.user, first.public_key
         )
-    (answer,) = play.tell_s1(OutcomeRequest(survey, play.invitations[3].access))
+    (answer,) = play.send_to_s1(play.inquiry(3))
     # The result, for somebody whom it does not count.
     assert isinstance(answer, FinalStatement)
-    assert play.tell_s1(OutcomeRequest(survey, bytes(32)))[0].why is Reason.UNKNOWN
+    stranger = play.signed_with(OutcomeRequest, bytes(32))
+    assert play.send_to_s1(stranger)[0].why is Reason.UNKNOWN
 
 
 def test_an_invitation_to_other_parameters_is_not_answered(stage) -> None:
@@ -208,7 +209,7 @@ def test_under_300_bytes_for_30_items_and_1000_users() -> None:
         person = servers_user.respond(cast.params, cast.invitations[0], 7, entropy)
         sizes[mechanism.name] = len(encode(person.report))
     assert all(size < 300 for size in sizes.values()), sizes
-    assert sizes == {"laplace": 229, "decoys": 232}
+    assert sizes == {"laplace": 261, "decoys": 264}
 
 
 def test_a_played_survey_carries_its_guarantee() -> None:
@@ -243,13 +244,13 @@ def test_servers_know_no_enrolment(stage) -> None:
     play = stage(SERVERS)
     guest = play.invitations[0]
     enrolment = Enrolment(
-        play.setup.params.survey, guest.access, bytes(31) + b"\1", bytes(32), bytes(32)
+        play.setup.params.survey, guest.access, bytes(31) + b"\1", bytes(32), bytes(32), bytes(32)
     )
-    assert play.tell_s1(enrolment)[0].why is Reason.MALFORMED
+    assert play.send_to_s1(enrolment)[0].why is Reason.MALFORMED
     assert resume(play.s1.state, play.s1.rows) == ()
     unopened = play.s1.copy()
     play.answer_all()
-    (reservation,) = play.tell_s2(play.deadline()[0])
+    (reservation,) = play.send_to_s2(play.deadline()[0])
     assert reservation is not None
     play.s1 = unopened
     # The reports were lost with the restore.

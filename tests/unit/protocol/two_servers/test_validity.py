@@ -12,13 +12,17 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.estimation.validity import FAILURE_BITS
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.protocol.topologies.two_servers.reports import ELEMENTS_AT_ONCE, form_of, row_blocks
+from faircount.protocol.topologies.two_servers.reports import (
+    ELEMENTS_AT_ONCE,
+    report_layout_of,
+    row_blocks,
+)
 from faircount.protocol.topologies.two_servers.validity import (
-    ReportForm,
+    ReportLayout,
     prove,
     query_at,
     query_point,
-    report_form,
+    report_layout,
 )
 from faircount.sharing.additive import split
 from faircount.sharing.expand import expand
@@ -31,9 +35,9 @@ KNOWN = json.loads((Path(__file__).parents[4] / "test_vectors" / "validity.json"
 ]
 
 TINY = [
-    ReportForm(2, 1, 0, 2), ReportForm(2, 1, 1, 2), ReportForm(2, 2, 0, 3), ReportForm(3, 1, 0, 2),
-    ReportForm(3, 2, 0, 2), ReportForm(3, 2, 1, 2), ReportForm(3, 3, 0, 3), ReportForm(5, 2, 0, 2),
-    ReportForm(5, 3, 2, 2), ReportForm(7, 2, 1, 2),
+    ReportLayout(2, 1, 0, 2), ReportLayout(2, 1, 1, 2), ReportLayout(2, 2, 0, 3), ReportLayout(3, 1, 0, 2),
+    ReportLayout(3, 2, 0, 2), ReportLayout(3, 2, 1, 2), ReportLayout(3, 3, 0, 3), ReportLayout(5, 2, 0, 2),
+    ReportLayout(5, 3, 2, 2), ReportLayout(7, 2, 1, 2),
 ]  # fmt: skip
 """With q = M, q = 2, N = 1 and k = 3 among them."""
 
@@ -44,70 +48,70 @@ def every(q, count):
     )
 
 
-def valid_bits(form):
-    coins = [list(flips) for flips in itertools.product((0, 1), repeat=form.coins)]
-    responses = np.eye(form.items, dtype=int).tolist()
+def valid_bits(layout):
+    coins = [list(flips) for flips in itertools.product((0, 1), repeat=layout.coins)]
+    responses = np.eye(layout.items, dtype=int).tolist()
     return [
         np.array([*response, *flips], np.uint8)
         for response, flips in itertools.product(responses, coins)
     ]
 
 
-def is_valid(form, bits):
-    return bool((bits <= 1).all() and bits[: form.items].sum() == 1)
+def is_valid(layout, bits):
+    return bool((bits <= 1).all() and bits[: layout.items].sum() == 1)
 
 
-def points(form):
-    return [r for r in itertools.product(range(form.q), repeat=form.degree) if any(r[1:])]
+def points(layout):
+    return [r for r in itertools.product(range(layout.q), repeat=layout.degree) if any(r[1:])]
 
 
-def check_rows(form, r, rows):
-    query = query_at(form, r)
+def check_rows(layout, r, rows):
+    query = query_at(layout, r)
     answers = query.verifier_shares(rows)
     return query.accepts(answers, np.zeros_like(answers))
 
 
 @pytest.mark.parametrize("case", KNOWN, ids=lambda case: f"q{case['q']}")
 def test_known_answers(case):
-    form = ReportForm(case["q"], case["N"], case["m"], case["k"])
+    layout = ReportLayout(case["q"], case["N"], case["m"], case["k"])
     pairs = zip(case["bits"], case["s"], strict=True)
     rows = np.array(
-        [prove(form, np.array(bits, np.uint64), np.array(s, np.uint64)) for bits, s in pairs]
+        [prove(layout, np.array(bits, np.uint64), np.array(s, np.uint64)) for bits, s in pairs]
     )
-    query = query_at(form, tuple(case["r"]))
-    k = form.degree
+    query = query_at(layout, tuple(case["r"]))
+    k = layout.degree
     answers = query.verifier_shares(rows)
-    assert list(form.field.modulus) == case["modulus"]
-    assert rows[:, form.bits + k :].tolist() == case["h"]
+    assert list(layout.field.modulus) == case["modulus"]
+    assert rows[:, layout.bits + k :].tolist() == case["h"]
     assert answers[:, :k].tolist() == case["f_at_r"]
     assert answers[:, k : 2 * k].tolist() == case["h_at_r"]
     assert answers[:, -1].tolist() == case["answer_sum"]
     assert query.vanishing[0].tolist() == case["Z_at_r"]
-    assert check_rows(form, tuple(case["r"]), rows).all()
+    assert check_rows(layout, tuple(case["r"]), rows).all()
 
 
-@pytest.mark.parametrize("form", TINY, ids=str)
-def test_every_valid_report_is_accepted_at_every_point(form):
-    pairs = itertools.product(valid_bits(form), every(form.q, form.degree))
-    rows = np.array([prove(form, bits, s) for bits, s in pairs])
-    assert all(check_rows(form, r, rows).all() for r in points(form))
+@pytest.mark.parametrize("layout", TINY, ids=str)
+def test_every_valid_report_is_accepted_at_every_point(layout):
+    pairs = itertools.product(valid_bits(layout), every(layout.q, layout.degree))
+    rows = np.array([prove(layout, bits, s) for bits, s in pairs])
+    assert all(check_rows(layout, r, rows).all() for r in points(layout))
 
 
 def test_shares_of_a_valid_report_are_accepted_and_shifted_ones_are_not():
-    form = report_form(1153, 30, 5, 1000)
+    layout = report_layout(1153, 30, 5, 1000)
     bits = np.zeros(35, np.uint64)
     bits[[7, 31, 34]] = 1
-    row = prove(form, bits, expand(b"\1" * 32, form.q, form.degree))
-    first, second = split(row, 2, form.q, SystemEntropy())
-    query = query_at(form, query_point(form, b"\2" * 32))
+    row = prove(layout, bits, expand(b"\1" * 32, layout.q, layout.degree))
+    first, second = split(row, 2, layout.q, SystemEntropy())
+    query = query_at(layout, query_point(layout, b"\2" * 32))
     assert query.accepts(
         query.verifier_shares(first[None]), query.verifier_shares(second[None])
     ).tolist() == [True]
     other = query.verifier_shares(second[None])
     # A shift of any element of a verifier share makes the report invalid.
-    for at in range(form.verifier_size):
+    for at in range(layout.verifier_size):
         shifted = other.copy()
-        shifted[0, at] = (int(other[0, at]) + 1) % form.q
+        shifted[0, at] = (int(other[0, at]) + 1) % layout.q
         assert not query.accepts(query.verifier_shares(first[None]), shifted).any()
 
 
@@ -120,43 +124,45 @@ def test_no_invalid_report_passes_at_more_points_than_the_bound():
     (w, s) and h are enumerated separately, since verifier shares are linear: a pair is accepted
     where both sides are equal.
     """
-    form = ReportForm(5, 2, 0, 2)
+    layout = ReportLayout(5, 2, 0, 2)
     bound = 6
     pairs = itertools.product(every(5, 2), every(5, 2))
     left = np.array([[*w, *s, *[0] * 5] for w, s in pairs], np.uint8)
     right = np.array([[*[0] * 4, *h] for h in every(5, 5)], np.uint8)
     counts = np.zeros((len(left), len(right)), np.uint8)
     rng = np.random.default_rng(1)
-    for r in points(form):
-        query = query_at(form, r)
+    for r in points(layout):
+        query = query_at(layout, r)
         weights = np.array([1, 5], np.uint64)
         first = query.verifier_shares(left)
         second = query.verifier_shares(right)
         f = first[:, :2].astype(np.uint64)
-        product = form.field.multiply(f, (f + np.array([4, 0], np.uint64)) % np.uint64(5)) @ weights
+        product = (
+            layout.field.multiply(f, (f + np.array([4, 0], np.uint64)) % np.uint64(5)) @ weights
+        )
         wanted = matrix_product(second[:, 2:4], query.vanishing, 5) @ weights
         accepted = (product[:, None] == wanted[None]) & (first[:, 4] == 1)[:, None]
         counts += accepted
         some = rng.integers(0, len(left), 3000), rng.integers(0, len(right), 3000)
         assert (query.accepts(first[some[0]], second[some[1]]) == accepted[some]).all()
-    valid = np.array([is_valid(form, row[:2]) for row in left])
+    valid = np.array([is_valid(layout, row[:2]) for row in left])
     assert counts[~valid].max() == bound
     # With the right h it is accepted at every point.
     assert (counts[valid] == 20).any(axis=1).all()
 
 
 def test_bits_with_another_sum_never_pass():
-    form = ReportForm(5, 3, 1, 2)
+    layout = ReportLayout(5, 3, 1, 2)
     for bits in every(2, 4):
         if bits[:3].sum() != 1:
-            rows = np.array([prove(form, bits, s) for s in every(5, 2)])
-            assert not any(check_rows(form, r, rows).any() for r in points(form))
+            rows = np.array([prove(layout, bits, s) for s in every(5, 2)])
+            assert not any(check_rows(layout, r, rows).any() for r in points(layout))
 
 
 def test_the_degree_is_chosen_for_the_whole_survey():
     for q, items, coins, users in [(1153, 30, 5, 1000), (100_549, 30, 0, 100_000), (23, 3, 2, 8)]:
-        form = report_form(q, items, coins, users)
-        failing = users * 2 * (form.bits + form.degree - 1) / (q**form.degree - q)
+        layout = report_layout(q, items, coins, users)
+        failing = users * 2 * (layout.bits + layout.degree - 1) / (q**layout.degree - q)
         assert failing <= 2.0**-FAILURE_BITS
 
 
@@ -171,63 +177,63 @@ def test_the_degree_is_chosen_for_the_whole_survey():
 )
 def test_row_and_seed_are_a_small_part_of_prio3s_shares(users, items, size, prio3, part):
     """`prio3` is what benchmarks/validity.py measures for Prio3Histogram of the VDAF reference."""
-    form = form_of(ServerLaplace(items=items, users=users, epsilon=1.0))
-    assert packed_size(form.q, form.width) + SEED_BYTES == size <= prio3 / part
+    layout = report_layout_of(ServerLaplace(items=items, users=users, epsilon=1.0))
+    assert packed_size(layout.q, layout.width) + SEED_BYTES == size <= prio3 / part
 
 
 # --- zero knowledge -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", TINY, ids=str)
-def test_verifier_shares_have_one_distribution_for_all_valid_reports(form):
+@pytest.mark.parametrize("layout", TINY, ids=str)
+def test_verifier_shares_have_one_distribution_for_all_valid_reports(layout):
     """Exact: over all blinds f(r) takes every value of F_{q^k} once, whatever the bits are."""
     rows = {
-        tuple(bits): np.array([prove(form, bits, s) for s in every(form.q, form.degree)])
-        for bits in valid_bits(form)
+        tuple(bits): np.array([prove(layout, bits, s) for s in every(layout.q, layout.degree)])
+        for bits in valid_bits(layout)
     }
-    for r in points(form):
-        query = query_at(form, r)
+    for r in points(layout):
+        query = query_at(layout, r)
         laws = {
             bits: Counter(map(tuple, query.verifier_shares(made).tolist()))
             for bits, made in rows.items()
         }
         first = next(iter(laws.values()))
         assert all(law == first for law in laws.values())
-        assert len({view[: form.degree] for view in first}) == form.q**form.degree
+        assert len({view[: layout.degree] for view in first}) == layout.q**layout.degree
 
 
 def test_a_known_blind_is_noticed():
     """With a blind that the server knows (drawn from its seed) f(r) reveals the bits."""
-    form = ReportForm(5, 2, 0, 2)
-    query = query_at(form, (0, 1))
+    layout = ReportLayout(5, 2, 0, 2)
+    query = query_at(layout, (0, 1))
     known = {
-        tuple(query.verifier_shares(prove(form, bits, np.zeros(2, np.uint8))[None])[0])
-        for bits in valid_bits(form)
+        tuple(query.verifier_shares(prove(layout, bits, np.zeros(2, np.uint8))[None])[0])
+        for bits in valid_bits(layout)
     }
-    assert len(known) == len(valid_bits(form))
+    assert len(known) == len(valid_bits(layout))
 
 
 def test_a_second_query_would_reveal_the_answer():
     """Two points together have another distribution for another response."""
-    form = ReportForm(3, 2, 0, 2)
+    layout = ReportLayout(3, 2, 0, 2)
     laws = []
-    for bits in valid_bits(form):
-        rows = np.array([prove(form, bits, s) for s in every(3, 2)])
-        both = np.hstack([query_at(form, r).verifier_shares(rows) for r in ((0, 1), (1, 1))])
+    for bits in valid_bits(layout):
+        rows = np.array([prove(layout, bits, s) for s in every(3, 2)])
+        both = np.hstack([query_at(layout, r).verifier_shares(rows) for r in ((0, 1), (1, 1))])
         laws.append(Counter(map(tuple, both.tolist())))
     assert laws[0] != laws[1]
 
 
 def test_a_server_that_shifts_verifier_shares_learns_nothing():
     """Exhaustive over all shifts: (f(r), accepted) has one distribution for all responses."""
-    form = ReportForm(3, 2, 0, 2)
-    for r in points(form):
-        query = query_at(form, r)
+    layout = ReportLayout(3, 2, 0, 2)
+    for r in points(layout):
+        query = query_at(layout, r)
         answers = [
-            query.verifier_shares(np.array([prove(form, w, s) for s in every(3, 2)]))
-            for w in valid_bits(form)
+            query.verifier_shares(np.array([prove(layout, w, s) for s in every(3, 2)]))
+            for w in valid_bits(layout)
         ]
-        for shift in every(3, form.verifier_size):
+        for shift in every(3, layout.verifier_size):
             laws = []
             for mine in answers:
                 accepted = query.accepts(mine, np.broadcast_to(shift, mine.shape))
@@ -239,21 +245,21 @@ def test_a_server_that_shifts_verifier_shares_learns_nothing():
 
 
 def test_a_point_inside_the_field_of_shares_is_refused():
-    form = ReportForm(3, 2, 0, 2)
+    layout = ReportLayout(3, 2, 0, 2)
     with pytest.raises(ParameterError, match="outside the field"):
-        query_at(form, (2, 0))
+        query_at(layout, (2, 0))
 
 
 def test_the_point_is_the_first_outside_the_field_of_shares():
     """If the first k elements lie in F_q, the next ones are tried; such keys are among the 64."""
-    form = ReportForm(2, 1, 0, 2)
+    layout = ReportLayout(2, 1, 0, 2)
     skipped = 0
     for number in range(64):
         key = number.to_bytes(32, "big")
         stream = expand(key, 2, 40).reshape(-1, 2).tolist()
         wanted = next(tuple(point) for point in stream if point[1])
         skipped += stream[0] != list(wanted)
-        assert query_point(form, key) == wanted
+        assert query_point(layout, key) == wanted
     assert skipped
 
 
@@ -262,9 +268,9 @@ def test_points_are_uniform_outside_the_field_of_shares():
 
     The false alarm rate is 1e-6 (5 degrees of freedom: 37.3).
     """
-    form = ReportForm(3, 2, 0, 2)
-    drawn = Counter(query_point(form, number.to_bytes(32, "big")) for number in range(6000))
-    assert set(drawn) == set(points(form))
+    layout = ReportLayout(3, 2, 0, 2)
+    drawn = Counter(query_point(layout, number.to_bytes(32, "big")) for number in range(6000))
+    assert set(drawn) == set(points(layout))
     assert sum((count - 1000) ** 2 / 1000 for count in drawn.values()) < 37.3
     planted = (2000, 800, 800, 800, 800, 800)
     assert sum((count - 1000) ** 2 / 1000 for count in planted) > 37.3
@@ -272,9 +278,9 @@ def test_points_are_uniform_outside_the_field_of_shares():
 
 def test_too_many_bits_are_refused_with_advice():
     with pytest.raises(ParameterError, match="fewer items"):
-        report_form(100_003, 2601, 0, 1000)
+        report_layout(100_003, 2601, 0, 1000)
     with pytest.raises(ParameterError, match="field of at least as many"):
-        report_form(31, 30, 5, 20)
+        report_layout(31, 30, 5, 20)
 
 
 @pytest.mark.parametrize(

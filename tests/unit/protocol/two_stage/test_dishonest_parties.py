@@ -40,7 +40,7 @@ from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
 from faircount.protocol.wire.digests import bitmap, members_of
 from faircount.protocol.wire.messages import Published, Reason, Signed, SyncState, decode
-from faircount.protocol.wire.signing import UNCHAINED, Link, compute_link, sign
+from faircount.protocol.wire.signing import UNCHAINED, ChainLink, compute_chain_link, sign
 from faircount.sharing.packing import packed_size
 
 
@@ -130,7 +130,7 @@ def announce_lists(play, change) -> None:
     )
     hashed = sha256(encode(make_election_request(play.s1, lists, 8))).digest()
     changed = replace(decode(first.payload), request_hash=hashed)
-    play.s1 = play.s1.changed(
+    play.s1 = play.s1.replace_fields(
         topology_state=replace(two_stage_state(play.s1), lists=lists, announcement=changed)
     )
     play.settle((play.by_s1(changed),))
@@ -167,7 +167,7 @@ def test_proofs_lead_to_their_list_and_to_no_other() -> None:
         assert not is_listed(proof, number, 5, list_root(salt, numbers[:-1]))
         assert not is_listed(proof, number, 5, list_root(b"t" * 32, numbers))
         assert salt not in (proof.salt, *proof.path)
-    assert not is_listed(replace(prove_listed(salt, numbers, 1), place=1), 1, 5, root)
+    assert not is_listed(replace(prove_listed(salt, numbers, 1), position=1), 1, 5, root)
     salts = {
         item_salt(bytes(32), bytes(16), 0),
         item_salt(bytes(32), bytes(16), 1),
@@ -197,8 +197,8 @@ def test_the_coordinator_cannot_make_up_reporters(two_stage) -> None:
     )
     for entry in tried:
         entries = (*own.entries[:2], entry, *own.entries[3:])
-        (answer,) = play.tell_s2(play.by_s1(replace(own, entries=entries)))
-        assert play.said_by_s2(answer).positions == (2,)
+        (answer,) = play.send_to_s2(play.by_s1(replace(own, entries=entries)))
+        assert play.read_from_s2(answer).positions == (2,)
         assert play.s2.last(Election) is None
         # No m_j was read, so nothing is charged.
         assert play.s2.ledger.find(play.params.survey) is None
@@ -206,9 +206,9 @@ def test_the_coordinator_cannot_make_up_reporters(two_stage) -> None:
 
 def test_the_aggregator_accepts_one_sum_over_one_set(two_stage) -> None:
     play = two_stage("shared", k=2)
-    reservation, included = play.tell_s2(play.phase()[0])
-    play.tell_s1(reservation)
-    (total,) = play.tell_s1(included)
+    reservation, included = play.send_to_s2(play.phase()[0])
+    play.send_to_s1(reservation)
+    (total,) = play.send_to_s1(included)
     own = two_stage_state(play.s1).total
     manifest = play.s1.manifest
     fewer = replace(manifest, attempt=2, formed=2, members=b"\x7f")
@@ -216,10 +216,10 @@ def test_the_aggregator_accepts_one_sum_over_one_set(two_stage) -> None:
         (fewer, Reason.CONFLICT),
         (replace(own, accepted_hash=bytes(32)), Reason.WRONG_DIGEST),
     ):
-        assert play.said_by_s2(play.tell_s2(play.by_s1(changed))[0]).reason == why
-    (published,) = play.tell_s2(total)
-    assert play.tell_s2(play.by_s1(replace(own, total=bytes(len(own.total))))) == (published,)
-    play.tell_s1(published)
+        assert play.read_from_s2(play.send_to_s2(play.by_s1(changed))[0]).reason == why
+    (published,) = play.send_to_s2(total)
+    assert play.send_to_s2(play.by_s1(replace(own, total=bytes(len(own.total))))) == (published,)
+    play.send_to_s1(published)
     assert play.counts() == ones()
 
 
@@ -230,13 +230,13 @@ def test_the_aggregator_accepts_one_sum_over_one_set(two_stage) -> None:
 def reserved_play(two_stage):
     """A survey with a reservation, in which the aggregator's set has not arrived yet."""
     play = two_stage("shared", k=2, minimum=5)
-    reservation, play.true_set = play.tell_s2(play.phase()[0])
-    play.tell_s1(reservation)
+    reservation, play.true_set = play.send_to_s2(play.phase()[0])
+    play.send_to_s1(reservation)
     return play
 
 
 def test_the_coordinator_sends_one_sum_of_each_item_and_no_sum_of_a_slot(reserved_play) -> None:
-    (first,) = reserved_play.sums(reserved_play.tell_s1(reserved_play.true_set))
+    (first,) = reserved_play.sums(reserved_play.send_to_s1(reserved_play.true_set))
     assert reserved_play.sums(resume(reserved_play.s1.state, reserved_play.s1.rows)) == [first]
     assert len(first.total) == packed_size(reserved_play.params.q, reserved_play.params.N)
     sent = [
@@ -257,13 +257,13 @@ def test_the_coordinator_sends_one_sum_of_each_item_and_no_sum_of_a_slot(reserve
 
 def test_rejecting_good_seeds_replaces_helpers_and_reveals_nothing(reserved_play) -> None:
     """In an earlier version it made the coordinator send a second batch of sums."""
-    true = reserved_play.said_by_s2(reserved_play.true_set)
+    true = reserved_play.read_from_s2(reserved_play.true_set)
     holder = reserved_play.holders()[0]
     part = next(part for part in current_helper_sums(reserved_play.s1) if part.holder == holder)
     fewer = bitmap([i for i in reserved_play.holders() if i != holder], 8)
     assert (
         reserved_play.sums(
-            reserved_play.tell_s1(reserved_play.instead(replace(true, members=fewer)))
+            reserved_play.send_to_s1(reserved_play.instead(replace(true, members=fewer)))
         )
         == []
     )
@@ -278,9 +278,9 @@ def test_rejecting_good_seeds_replaces_helpers_and_reveals_nothing(reserved_play
     [{"members": b""}, {"members": b"\xff\xff"}, {"set_digest": bytes(32)}, {"root": bytes(32)}],
 )
 def test_a_set_that_is_not_of_the_manifest_ends_the_survey(reserved_play, change) -> None:
-    true = reserved_play.said_by_s2(reserved_play.true_set)
+    true = reserved_play.read_from_s2(reserved_play.true_set)
     assert (
-        reserved_play.sums(reserved_play.tell_s1(reserved_play.instead(replace(true, **change))))
+        reserved_play.sums(reserved_play.send_to_s1(reserved_play.instead(replace(true, **change))))
         == []
     )
     assert reserved_play.s1.phase is Phase.ABORTED
@@ -289,13 +289,13 @@ def test_a_set_that_is_not_of_the_manifest_ends_the_survey(reserved_play, change
 
 def test_a_second_set_or_another_manifest_after_the_sum_ends_the_survey(reserved_play) -> None:
     """Two sums over two sets would differ by somebody's bits."""
-    reserved_play.tell_s1(reserved_play.true_set)
+    reserved_play.send_to_s1(reserved_play.true_set)
     before = reserved_play.s1
     statements = reserved_play.s2.statements
-    true = reserved_play.said_by_s2(reserved_play.true_set)
+    true = reserved_play.read_from_s2(reserved_play.true_set)
     assert (
         reserved_play.sums(
-            reserved_play.tell_s1(reserved_play.instead(replace(true, members=b"\x01")))
+            reserved_play.send_to_s1(reserved_play.instead(replace(true, members=b"\x01")))
         )
         == []
     )
@@ -308,16 +308,21 @@ def test_a_second_set_or_another_manifest_after_the_sum_ends_the_survey(reserved
         replace(true, manifest_hash=hashed),
     ]
     chained = list[Signed]()
-    link = Link(0, UNCHAINED.hash)
+    chain_link = ChainLink(0, UNCHAINED.hash)
     for message in messages:
         chained.append(
-            sign(reserved_play.s2.key, Party.AGGREGATOR, message, Link(link.number + 1, link.hash))
+            sign(
+                reserved_play.s2.key,
+                Party.AGGREGATOR,
+                message,
+                ChainLink(chain_link.number + 1, chain_link.hash),
+            )
         )
-        link = compute_link(chained[-1])
+        chain_link = compute_chain_link(chained[-1])
     state = SyncState(other.survey, encode(reserved_play.s2.roster), encode(other), tuple(chained))
     assert (
         reserved_play.sums(
-            reserved_play.tell_s1(sign(reserved_play.s2.key, Party.AGGREGATOR, state))
+            reserved_play.send_to_s1(sign(reserved_play.s2.key, Party.AGGREGATOR, state))
         )
         == []
     )
@@ -336,15 +341,20 @@ def test_a_manifest_with_attempts_that_there_are_not_is_refused(reserved_play, c
         replace(statements[-2].message, manifest_hash=sha256(encode(other)).digest())
     ]
     chained = list[Signed]()
-    link = Link(0, UNCHAINED.hash)
+    chain_link = ChainLink(0, UNCHAINED.hash)
     for message in messages:
         chained.append(
-            sign(reserved_play.s2.key, Party.AGGREGATOR, message, Link(link.number + 1, link.hash))
+            sign(
+                reserved_play.s2.key,
+                Party.AGGREGATOR,
+                message,
+                ChainLink(chain_link.number + 1, chain_link.hash),
+            )
         )
-        link = compute_link(chained[-1])
-    reserved_play.s1 = before.changed(newest_link=compute_link(chained[-2]))
+        chain_link = compute_chain_link(chained[-1])
+    reserved_play.s1 = before.replace_fields(chain_end=compute_chain_link(chained[-2]))
     state = SyncState(other.survey, encode(reserved_play.s2.roster), encode(other), tuple(chained))
-    (answer,) = reserved_play.tell_s1(sign(reserved_play.s2.key, Party.AGGREGATOR, state))
+    (answer,) = reserved_play.send_to_s1(sign(reserved_play.s2.key, Party.AGGREGATOR, state))
     assert answer.why is Reason.MALFORMED
 
 
@@ -360,12 +370,12 @@ def test_a_manifest_with_attempts_that_there_are_not_is_refused(reserved_play, c
 def test_another_election_than_requested_ends_the_survey(two_stage, change) -> None:
     """The aggregator would exchange participants, or change how many helpers an item has."""
     play = two_stage("drawn")
-    _, announced = play.tell_s2(play.phase()[0])
-    (request,) = play.tell_s1(announced)
-    (election,) = play.tell_s2(request)
-    changed = replace(play.said_by_s2(election), **change)
-    play.tell_s1(
-        sign(play.s2.key, Party.AGGREGATOR, changed, Link(election.number, election.previous))
+    _, announced = play.send_to_s2(play.phase()[0])
+    (request,) = play.send_to_s1(announced)
+    (election,) = play.send_to_s2(request)
+    changed = replace(play.read_from_s2(election), **change)
+    play.send_to_s1(
+        sign(play.s2.key, Party.AGGREGATOR, changed, ChainLink(election.number, election.previous))
     )
     assert b"another election" in play.s1.final.message.detail
     assert play.s1.phase is Phase.ABORTED
@@ -373,10 +383,12 @@ def test_another_election_than_requested_ends_the_survey(two_stage, change) -> N
 
 def test_another_announcement_ends_the_survey_before_any_m_j(two_stage) -> None:
     play = two_stage("drawn")
-    _, announced = play.tell_s2(play.phase()[0])
-    changed = replace(play.said_by_s2(announced), eligible=b"\x7f")
-    (request,) = play.tell_s1(
-        sign(play.s2.key, Party.AGGREGATOR, changed, Link(announced.number, announced.previous))
+    _, announced = play.send_to_s2(play.phase()[0])
+    changed = replace(play.read_from_s2(announced), eligible=b"\x7f")
+    (request,) = play.send_to_s1(
+        sign(
+            play.s2.key, Party.AGGREGATOR, changed, ChainLink(announced.number, announced.previous)
+        )
     )
     assert b"had announced another election" in decode(request.payload).detail
 
@@ -464,7 +476,7 @@ def send_unreadable_shares(play, i, spoiled) -> None:
         bytes(len(encrypted_share)) if at < (spoiled or 99) else encrypted_share
         for at, encrypted_share in enumerate(bundle.encrypted_shares)
     )
-    play.tell_s1(replace(bundle, encrypted_shares=encrypted_shares))
+    play.send_to_s1(replace(bundle, encrypted_shares=encrypted_shares))
     play.people[i] = replace(
         play.people[i],
         bundles=(*play.people[i].bundles[:-1], replace(bundle, encrypted_shares=encrypted_shares)),
@@ -483,5 +495,5 @@ def test_one_malicious_client_costs_three_attempts_and_no_more(two_stage) -> Non
         if isinstance(play.visit(malicious), Assignment):
             send_unreadable_shares(play, malicious, 1)
         play.settle(play.phase(skip=(malicious,)))
-    assert isinstance(play.said_by_s2(play.s1.final), Published)
+    assert isinstance(play.read_from_s2(play.s1.final), Published)
     assert [i for i, count in enumerate(play.counts()) if not count] in ([], [malicious])

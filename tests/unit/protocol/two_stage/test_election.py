@@ -147,7 +147,7 @@ def test_parameters_of_a_two_stage_survey() -> None:
         with pytest.raises(ParameterError):
             replace(params(), **wrong)
     with pytest.raises(ParameterError):
-        replace(params(), keys=replace(KEYS, s2_commitment=NO_COMMITMENT))
+        replace(params(), keys=replace(KEYS, aggregator_commitment=NO_COMMITMENT))
     with pytest.raises(ParameterError):
         params(TSS(items=5, users=12, p=1.0, alpha=0.4), k=1)
 
@@ -234,8 +234,8 @@ def test_shares_and_sums_are_due_once() -> None:
     drawn = ballot()
     leaving = int(drawn.orders[0, 0])
     after = drawn.after((VanishedHelper(2, leaving),))
-    assert after.owed((0,), 1).size + after.owed((0,), 2).size == 3
-    assert set(after.item[after.owed((0, 2), 2)].tolist()) <= {0, 2}
+    assert after.find_owed((0,), 1).size + after.find_owed((0,), 2).size == 3
+    assert set(after.item[after.find_owed((0, 2), 2)].tolist()) <= {0, 2}
     for holder in drawn.eligible:
         mine = set(np.flatnonzero(after.holder == holder).tolist())
         by_attempt = [set(after.due(holder, 1, attempt).tolist()) for attempt in (1, 2, 3)]

@@ -33,7 +33,7 @@ def ones(*without) -> list[int]:
 
 def get_refusal(play, message):
     """Send a message of the coordinator, and return the aggregator's refusal."""
-    return play.said_by_s2(play.tell_s2(play.by_s1(message))[0])
+    return play.read_from_s2(play.send_to_s2(play.by_s1(message))[0])
 
 
 def test_others_take_over_from_a_helper_with_an_unreadable_seed(two_stage) -> None:
@@ -50,7 +50,7 @@ def test_others_take_over_from_a_helper_with_an_unreadable_seed(two_stage) -> No
         second.attempt - 1,
     )
     assert bad not in play.holders()
-    kinds = [type(play.said_by_s2(statement)).__name__ for statement in play.s2.statements]
+    kinds = [type(play.read_from_s2(statement)).__name__ for statement in play.s2.statements]
     assert kinds[:6] == [
         "RosterConfirmation",
         "Reservation",
@@ -97,7 +97,7 @@ def test_sums_over_another_set_are_unreadable(two_stage) -> None:
     changed = replace(call, members=b"\x7f", tasks=tuple(tasks))
     play.people[i], sums = people.answer_sum_request(play.people[i], changed, play.entropy)
     # An honest coordinator does not accept these sums.
-    assert play.tell_s1(sums)[0].why is Reason.LATE
+    assert play.send_to_s1(sums)[0].why is Reason.LATE
     put(play.s1, "uploads", (SlotSums.tag, SumScope.of(call).digest(ballot), i), sums)
     play.settle(play.phase())
     assert i not in members_of(play.s2.last(AcceptedMembers).message.members, 8)
@@ -110,7 +110,7 @@ def test_a_corrupt_sum_aborts(two_stage) -> None:
     play.phase()
     play.finish()
     assert play.s2.phase is Phase.ABORTED
-    assert play.said_by_s2(play.s1.final).code == EndCode.CORRUPT_SUM
+    assert play.read_from_s2(play.s1.final).code == EndCode.CORRUPT_SUM
     assert play.s2.ledger.find(play.params.survey).status is Status.SPENT
 
 
@@ -144,17 +144,17 @@ def test_too_small_a_set_and_a_manifest_without_an_election_are_refused(two_stag
     small = replace(manifest, members=b"\x03")
     small = replace(small, set_digest=SumScope.of(small).digest(ballot_of(play.s1)))
     assert get_refusal(play, small).reason == Reason.TOO_FEW
-    play.s2 = play.s2.changed(statements=play.s2.statements[:1])
+    play.s2 = play.s2.replace_fields(statements=play.s2.statements[:1])
     assert get_refusal(play, manifest).reason == Reason.WRONG_DIGEST
 
 
 def test_once_the_aggregator_is_ready_another_manifest_is_a_conflict(two_stage) -> None:
     play = two_stage("shared")
     (manifest,) = play.phase()
-    reservation, included = play.tell_s2(manifest)
-    answer, stored = play.tell_s2(play.by_s1(replace(play.s1.manifest, attempt=2)))
-    assert (play.said_by_s2(answer).reason, stored) == (Reason.CONFLICT, reservation)
-    assert play.tell_s2(manifest) == (reservation, included)
+    reservation, included = play.send_to_s2(manifest)
+    answer, stored = play.send_to_s2(play.by_s1(replace(play.s1.manifest, attempt=2)))
+    assert (play.read_from_s2(answer).reason, stored) == (Reason.CONFLICT, reservation)
+    assert play.send_to_s2(manifest) == (reservation, included)
 
 
 def test_the_budget_is_reserved_before_the_numbers_of_reporters_are_read_and_spent_then(
@@ -165,10 +165,10 @@ def test_the_budget_is_reserved_before_the_numbers_of_reporters_are_read_and_spe
     survey = play.params.survey
     assert play.s2.ledger.find(survey) is None
     (announcement,) = play.phase()
-    reservation, announced = play.tell_s2(announcement)
-    assert isinstance(play.said_by_s2(reservation), Reservation)
+    reservation, announced = play.send_to_s2(announcement)
+    assert isinstance(play.read_from_s2(reservation), Reservation)
     assert play.s2.ledger.find(survey).status is Status.RESERVED
-    (*_, request) = (*play.tell_s1(reservation), *play.tell_s1(announced))
+    (*_, request) = (*play.send_to_s1(reservation), *play.send_to_s1(announced))
     play.settle((request,))
     play.settle(
         coordinator.request_abort(play.s1.state, Ending(EndCode.OWNER, (), "nobody shares"))[1]
@@ -179,7 +179,7 @@ def test_the_budget_is_reserved_before_the_numbers_of_reporters_are_read_and_spe
 def test_an_election_over_budget_is_not_held(two_stage) -> None:
     play = two_stage("drawn")
     empty = Ledger(play.params.population, 0.5, 0.0)
-    play.s2 = play.s2.changed(ledger=empty)
+    play.s2 = play.s2.replace_fields(ledger=empty)
     play.settle(play.phase())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert not any(isinstance(statement.message, Election) for statement in play.s2.statements)

@@ -54,22 +54,22 @@ def test_the_coordinator_cannot_change_the_m_j_after_the_reveal(two_stage) -> No
         request,
         reporters=(request.reporters[0] + 1, request.reporters[1] - 1, *request.reporters[2:]),
     )
-    answer, stored = play.tell_s2(play.by_s1(other))
-    assert play.said_by_s2(answer).reason == Reason.CONFLICT
+    answer, stored = play.send_to_s2(play.by_s1(other))
+    assert play.read_from_s2(answer).reason == Reason.CONFLICT
     assert stored == two_stage_state(play.s1).election.signed
     forged = replace(
-        stored, payload=encode(replace(play.said_by_s2(stored), reporters=other.reporters))
+        stored, payload=encode(replace(play.read_from_s2(stored), reporters=other.reporters))
     )
     call = replace(play.visit(0), election=forged)
     assert people.send_shares(play.people[0], call, play.entropy)[1].why is Reason.UNSIGNED
-    assert play.tell_s2(play.by_s1(request)) == (stored,)
+    assert play.send_to_s2(play.by_s1(request)) == (stored,)
 
 
 def test_a_client_takes_part_in_one_election(two_stage) -> None:
     play = two_stage("elected", sets=SAME_ITEMS)
     call = play.visit(0)
     play.people[0], _ = people.send_shares(play.people[0], call, play.entropy)
-    election = play.said_by_s2(call.election)
+    election = play.read_from_s2(call.election)
     other = replace(election, reporters=(7, 8, 8, 1, 0, 0, 0, 0))
     second = replace(call, election=sign(play.s2.key, Party.AGGREGATOR, other))
     assert people.send_shares(play.people[0], second, play.entropy)[1].why is Reason.CONFLICT
@@ -77,7 +77,7 @@ def test_a_client_takes_part_in_one_election(two_stage) -> None:
 
 def test_the_aggregator_must_reveal_what_it_committed_to(two_stage) -> None:
     play = two_stage("drawn")
-    play.s2 = play.s2.changed(committed_value=bytes(32))
+    play.s2 = play.s2.replace_fields(committed_value=bytes(32))
     play.indicate()
     assert (
         people.send_shares(play.people[0], play.visit(0), play.entropy)[1].why
@@ -107,10 +107,10 @@ def test_requests_that_the_aggregator_refuses(two_stage, change, reason) -> None
     (first,) = play.phase()
     wrong = replace(election_request(play), **change)
     # It was not announced.
-    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.CONFLICT
+    assert play.read_from_s2(play.send_to_s2(play.by_s1(wrong))[0]).reason == Reason.CONFLICT
     announced = replace(decode(first.payload), request_hash=sha256(encode(wrong)).digest())
-    play.tell_s2(play.by_s1(announced))
-    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == reason
+    play.send_to_s2(play.by_s1(announced))
+    assert play.read_from_s2(play.send_to_s2(play.by_s1(wrong))[0]).reason == reason
     assert play.s2.last(Election) is None
 
 
@@ -130,9 +130,11 @@ def test_announcements_that_the_aggregator_refuses_end_the_survey(
     (first,) = play.phase()
     own = decode(first.payload)
     wrong = replace(own, entries=change(own.entries))
-    play.s1 = play.s1.changed(topology_state=replace(two_stage_state(play.s1), announcement=wrong))
-    (answer,) = play.tell_s2(play.by_s1(wrong))
-    assert play.said_by_s2(answer).reason == reason
+    play.s1 = play.s1.replace_fields(
+        topology_state=replace(two_stage_state(play.s1), announcement=wrong)
+    )
+    (answer,) = play.send_to_s2(play.by_s1(wrong))
+    assert play.read_from_s2(answer).reason == reason
     play.settle((answer,))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
@@ -142,8 +144,8 @@ def test_a_key_of_the_roster_is_no_reporting_key(two_stage) -> None:
     (first,) = play.phase()
     own = decode(first.payload)
     wrong = replace(own.entries[0], public_key=play.people[own.entries[0].place].member.keys.public)
-    answer = play.tell_s2(play.by_s1(replace(own, entries=(wrong, *own.entries[1:]))))[0]
-    assert play.said_by_s2(answer).reason == Reason.MALFORMED
+    answer = play.send_to_s2(play.by_s1(replace(own, entries=(wrong, *own.entries[1:]))))[0]
+    assert play.read_from_s2(answer).reason == Reason.MALFORMED
 
 
 def test_the_aggregator_reads_one_request_and_the_coordinator_sends_no_other(two_stage) -> None:
@@ -151,22 +153,22 @@ def test_the_aggregator_reads_one_request_and_the_coordinator_sends_no_other(two
     play = two_stage("drawn")
     before = play.s1.copy()
     for person in play.people.values():
-        play.tell_s1(person.indicator)
+        play.send_to_s1(person.indicator)
     (first,) = play.deadline()
-    reservation, announced = play.tell_s2(first)
-    assert play.tell_s2(first) == (reservation, announced)
-    (request,) = play.tell_s1(announced)
+    reservation, announced = play.send_to_s2(first)
+    assert play.send_to_s2(first) == (reservation, announced)
+    (request,) = play.send_to_s1(announced)
     # The coordinator is rolled back, and does not know it.
     play.s1 = before
     for i in range(7):
-        play.tell_s1(play.people[i].indicator)
+        play.send_to_s1(play.people[i].indicator)
     (other,) = play.deadline()
-    refused, *_, again = play.tell_s2(other)
-    assert (play.said_by_s2(refused).reason, again) == (Reason.CONFLICT, announced)
-    (abort_request,) = play.tell_s1(again)
+    refused, *_, again = play.send_to_s2(other)
+    assert (play.read_from_s2(refused).reason, again) == (Reason.CONFLICT, announced)
+    (abort_request,) = play.send_to_s1(again)
     assert b"had announced another election" in decode(abort_request.payload).detail
     # The first request arrives late.
-    play.tell_s2(request)
+    play.send_to_s2(request)
     play.settle((abort_request,))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
     # The request may have been read, so the budget is spent.
@@ -303,12 +305,14 @@ def test_numbers_follow_an_order_that_only_the_coordinator_knows(two_stage) -> N
         key = sha256(seed.to_bytes(4, "big")).digest()
         counts[
             assign_numbers(
-                play.s1.changed(topology_state=replace(play.s1.topology_state, order_key=key)),
+                play.s1.replace_fields(
+                    topology_state=replace(play.s1.topology_state, order_key=key)
+                ),
                 range(8),
             )[0]
         ] += 1
     # The signing key has no influence on the order.
-    other = play.s1.changed(key=SigningKey(bytes(32)))
+    other = play.s1.replace_fields(key=SigningKey(bytes(32)))
     assert assign_numbers(other, range(8)) == assign_numbers(play.s1, range(8))
     limit = chi2.isf(ALARM, 7)
     assert ((counts - 250) ** 2 / 250).sum() < limit

@@ -41,17 +41,17 @@ def test_retries_are_the_same_bytes(two_stage) -> None:
     play.people[0], again = people.send_shares(play.people[0], call, play.entropy)
     assert encode(again) == encode(bundle)
     for _ in range(2):
-        assert isinstance(play.tell_s1(bundle)[0], Acknowledgement)
-        assert isinstance(play.tell_s1(play.people[0].indicator)[0], Acknowledgement)
+        assert isinstance(play.send_to_s1(bundle)[0], Acknowledgement)
+        assert isinstance(play.send_to_s1(play.people[0].indicator)[0], Acknowledgement)
     play.phase()
-    assert isinstance(play.tell_s1(bundle)[0], Acknowledgement)
+    assert isinstance(play.send_to_s1(bundle)[0], Acknowledgement)
     i = play.waiting_for(SlotSumRequest)[0]
     call = play.visit(i)
     play.people[i], sums = people.answer_sum_request(play.people[i], call, play.entropy)
     play.people[i], again = people.answer_sum_request(play.people[i], call, play.entropy)
     assert encode(again) == encode(sums)
     for _ in range(2):
-        assert isinstance(play.tell_s1(sums)[0], Acknowledgement)
+        assert isinstance(play.send_to_s1(sums)[0], Acknowledgement)
     assert isinstance(play.visit(i), NotReady)
 
 
@@ -59,31 +59,32 @@ def test_other_bytes_are_a_conflict(two_stage) -> None:
     play = two_stage("elected", crypto=StandardCrypto())
     person = play.people[0]
     items = tuple((item + 1) % 8 for item in person.items)
-    other = people.prepare(person.member, play.invitations[0], items, person.bits, play.entropy)
-    assert play.tell_s1(other.indicator)[0].why is Reason.CONFLICT
+    other = people.make_report(person.member, play.invitations[0], items, person.bits, play.entropy)
+    assert play.send_to_s1(other.indicator)[0].why is Reason.CONFLICT
     _, bundle = people.send_shares(play.people[0], play.visit(0), play.entropy)
     play.act(0)
-    assert play.tell_s1(bundle)[0].why is Reason.CONFLICT
+    assert play.send_to_s1(bundle)[0].why is Reason.CONFLICT
     play.phase()
     i = play.waiting_for(SlotSumRequest)[0]
     _, sums = people.answer_sum_request(play.people[i], play.visit(i), play.entropy)
     play.act(i)
-    assert play.tell_s1(sums)[0].why is Reason.CONFLICT
+    assert play.send_to_s1(sums)[0].why is Reason.CONFLICT
 
 
 def test_malformed_uploads_are_refused(two_stage) -> None:
     play = two_stage("elected", crypto=StandardCrypto())
     for items in (b"", b"\x03", b"\xff", b"\x07\x00"):
         assert (
-            play.tell_s1(replace(play.people[0].indicator, items=items))[0].why is Reason.MALFORMED
+            play.send_to_s1(replace(play.people[0].indicator, items=items))[0].why
+            is Reason.MALFORMED
         )
     _, bundle = people.send_shares(play.people[0], play.visit(0), play.entropy)
     for change in (
         {"encrypted_shares": bundle.encrypted_shares[1:]},
         {"encrypted_shares": (b"", *bundle.encrypted_shares[1:])},
     ):
-        assert play.tell_s1(replace(bundle, **change))[0].why is Reason.MALFORMED
-    assert play.tell_s1(replace(bundle, attempt=2))[0].why is Reason.LATE
+        assert play.send_to_s1(replace(bundle, **change))[0].why is Reason.MALFORMED
+    assert play.send_to_s1(replace(bundle, attempt=2))[0].why is Reason.LATE
     play.phase()
     i = play.waiting_for(SlotSumRequest)[0]
     _, sums = people.answer_sum_request(play.people[i], play.visit(i), play.entropy)
@@ -93,53 +94,53 @@ def test_malformed_uploads_are_refused(two_stage) -> None:
         {"vector": too_large},
         {"encrypted_share": b""},
     ):
-        assert play.tell_s1(replace(sums, **change))[0].why is Reason.MALFORMED
+        assert play.send_to_s1(replace(sums, **change))[0].why is Reason.MALFORMED
 
 
 @pytest.mark.parametrize("change", [{"credential": bytes(32)}, {"index": 99}])
 def test_every_upload_needs_the_credential(two_stage, change) -> None:
     play = two_stage("elected")
-    assert play.tell_s1(replace(play.people[0].indicator, **change))[0].why is Reason.UNKNOWN
+    assert play.send_to_s1(replace(play.people[0].indicator, **change))[0].why is Reason.UNKNOWN
     _, bundle = people.send_shares(play.people[0], play.visit(0), play.entropy)
-    assert play.tell_s1(replace(bundle, **change))[0].why is Reason.UNKNOWN
+    assert play.send_to_s1(replace(bundle, **change))[0].why is Reason.UNKNOWN
     assert (
-        play.tell_s1(replace(user.poll_request(play.people[0].member), **change))[0].why
+        play.send_to_s1(replace(user.poll_request(play.people[0].member), **change))[0].why
         is Reason.UNKNOWN
     )
 
 
 def test_a_key_belongs_to_one_reporter_and_is_fresh(two_stage) -> None:
     play = two_stage("drawn", crypto=StandardCrypto())
-    play.tell_s1(play.people[0].indicator)
+    play.send_to_s1(play.people[0].indicator)
     low_order = bytes(32)
     of_another = play.people[0].reporting_key
     on_the_roster = play.people[1].member.keys
     for key in (b"\xff" * 32, low_order, of_another.public, on_the_roster.public):
         wrong = replace(play.people[1].indicator, public_key=key)
-        assert play.tell_s1(wrong)[0].why is Reason.MALFORMED
-    assert isinstance(play.tell_s1(play.people[1].indicator)[0], Acknowledgement)
+        assert play.send_to_s1(wrong)[0].why is Reason.MALFORMED
+    assert isinstance(play.send_to_s1(play.people[1].indicator)[0], Acknowledgement)
 
 
 def test_every_message_between_the_servers_may_come_again(two_stage) -> None:
     play = two_stage("drawn")
     for person in play.people.values():
-        play.tell_s1(person.indicator)
+        play.send_to_s1(person.indicator)
     play.deadline()
     for _ in ("announcement", "request"):
         answers = {}
         for request in resume(play.s1.state, play.s1.rows) * 3:
-            answers.update(dict.fromkeys(play.tell_s2(request)))
+            answers.update(dict.fromkeys(play.send_to_s2(request)))
         for answer in list(answers) * 2:
-            play.tell_s1(answer)
+            play.send_to_s1(answer)
     play.phase()
     play.phase()
     for _ in range(4):
         for message in resume(play.s1.state, play.s1.rows) * 3:
-            answers = play.tell_s2(message)
+            answers = play.send_to_s2(message)
         for answer in answers * 2:
-            play.tell_s1(answer)
+            play.send_to_s1(answer)
     assert play.counts() == ALL
-    kinds = Counter(type(play.said_by_s2(statement)) for statement in play.s2.statements)
+    kinds = Counter(type(play.read_from_s2(statement)) for statement in play.s2.statements)
     # One of the reservations is for the election.
     assert (kinds[Election], kinds[Reservation], kinds[Published]) == (1, 2, 1)
 
@@ -159,9 +160,9 @@ def test_two_workers_at_one_deadline(two_stage) -> None:
 def test_indicators_are_closed_once_the_request_is_made(two_stage) -> None:
     play = two_stage("drawn")
     for i in range(7):
-        play.tell_s1(play.people[i].indicator)
+        play.send_to_s1(play.people[i].indicator)
     first = play.deadline()
-    assert play.tell_s1(play.people[7].indicator)[0].why is Reason.LATE
+    assert play.send_to_s1(play.people[7].indicator)[0].why is Reason.LATE
     # No answer arrived, so the coordinator sends the same again.
     assert play.deadline() == first
     play.settle(first)
@@ -183,7 +184,7 @@ def test_a_coordinator_restored_before_its_request_adopts_the_election(two_stage
     """The backup lacks an indicator: that client is in the election, and sends it again."""
     play = two_stage("drawn")
     for i in range(7):
-        play.tell_s1(play.people[i].indicator)
+        play.send_to_s1(play.people[i].indicator)
     backup = copy.deepcopy(play.s1)
     play.indicate()
     election = two_stage_state(play.s1).election
@@ -195,8 +196,8 @@ def test_a_coordinator_restored_before_its_request_adopts_the_election(two_stage
     assert 7 in ballot_of(play.s1).eligible
     assert isinstance(play.visit(7), Roster)
     early = SlotBundle(play.params.survey, 7, play.people[7].member.credential, 1, ())
-    assert play.tell_s1(early)[0].why is Reason.EARLY
-    assert isinstance(play.tell_s1(play.people[7].indicator)[0], Acknowledgement)
+    assert play.send_to_s1(early)[0].why is Reason.EARLY
+    assert isinstance(play.send_to_s1(play.people[7].indicator)[0], Acknowledgement)
     play.finish()
     assert play.counts() == ALL
 
@@ -212,7 +213,7 @@ def test_a_coordinator_restored_before_the_roster_confirmation_goes_on(two_stage
     synchronize(play)
     assert play.s1.phase is Phase.SHARING
     for person in play.people.values():
-        play.tell_s1(person.indicator)
+        play.send_to_s1(person.indicator)
     play.finish()
     assert play.counts() == ALL
 
@@ -250,7 +251,7 @@ def test_a_coordinator_restored_after_the_manifest_goes_on(two_stage) -> None:
         play.act(i)
     backup = copy.deepcopy(play.s1)
     (manifest,) = play.deadline()
-    play.tell_s2(manifest)
+    play.send_to_s2(manifest)
     play.s1 = backup
     synchronize(play)
     assert play.counts() == ALL
@@ -260,7 +261,7 @@ def test_a_coordinator_restored_without_the_sums_aborts(two_stage) -> None:
     play = two_stage("shared")
     backup = copy.deepcopy(play.s1)
     (manifest,) = play.phase()
-    play.tell_s2(manifest)
+    play.send_to_s2(manifest)
     play.s1 = backup
     synchronize(play)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
@@ -295,7 +296,7 @@ def test_a_coordinator_restored_after_unreadable_seeds_keeps_the_set(two_stage) 
 def test_a_restored_aggregator_aborts(two_stage) -> None:
     play = two_stage("shared")
     (manifest,) = play.phase()
-    play.tell_s2(manifest)
+    play.send_to_s2(manifest)
     play.s2, out = play.s2.do(aggregator.abort_after_restore)
     play.settle(out)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
@@ -313,12 +314,12 @@ def test_sums_over_a_forgotten_set_are_refused(two_stage) -> None:
     play.people[helper], sums = two_stage_user.answer_sum_request(
         play.people[helper], play.visit(helper), play.entropy
     )
-    play.tell_s1(sums)
+    play.send_to_s1(sums)
     play.s1 = before
     play.act(0)
     play.deadline()
     assert len(play.s1.members) == 8
-    assert play.tell_s1(sums)[0].why is Reason.LATE
+    assert play.send_to_s1(sums)[0].why is Reason.LATE
     play.finish()
     accepted = [
         statement

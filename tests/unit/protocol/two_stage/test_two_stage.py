@@ -53,7 +53,7 @@ def ones(*without) -> list[int]:
 
 
 def get_result(play) -> Published:
-    final = play.said_by_s2(play.s1.final)
+    final = play.read_from_s2(play.s1.final)
     assert isinstance(final, Published), final
     return final
 
@@ -120,7 +120,7 @@ def test_who_does_not_indicate_takes_no_part(two_stage) -> None:
     play = two_stage("elected", skip=(2,))
     assert 2 not in ballot_of(play.s1).eligible
     assert isinstance(play.act(2), NotReady)
-    assert play.tell_s1(play.people[2].indicator)[0].why is Reason.LATE
+    assert play.send_to_s1(play.people[2].indicator)[0].why is Reason.LATE
     play.finish()
     assert play.counts() == ones(2)
 
@@ -139,7 +139,7 @@ def test_a_late_bundle_is_refused(two_stage) -> None:
     call = play.visit(5)
     play.phase(skip=(5,))
     _, bundle = people.send_shares(play.people[5], call, play.entropy)
-    assert play.tell_s1(bundle)[0].why is Reason.LATE
+    assert play.send_to_s1(bundle)[0].why is Reason.LATE
     play.finish()
     assert play.counts() == ones(5)
 
@@ -185,8 +185,8 @@ def test_the_same_share_is_sent_again(two_stage) -> None:
     ballot = ballot_of(play.s1)
     slots = slots_of(play.s1, 2)
     earlier = slots_of(play.s1, 1)
-    at = int(slots.owed(person.items, 2)[0])
-    place = int(np.searchsorted(earlier.owed(person.items, 1), at))
+    at = int(slots.find_owed(person.items, 2)[0])
+    place = int(np.searchsorted(earlier.find_owed(person.items, 1), at))
     plaintexts = []
     for table, bundle, i in ((earlier, person.bundles[0], place), (slots, person.bundles[1], 0)):
         helper = play.people[int(table.holder[at])]
@@ -240,7 +240,7 @@ def test_too_few_reporters_abort(two_stage) -> None:
     play = two_stage("elected", minimum=7)
     play.settle(play.phase(skip=(0, 1)))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert play.said_by_s2(play.s1.final).code == EndCode.TOO_FEW_LEFT
+    assert play.read_from_s2(play.s1.final).code == EndCode.TOO_FEW_LEFT
     # The aggregator has read how many report each item.
     assert play.s2.ledger.find(play.params.survey).status is Status.SPENT
 
@@ -257,7 +257,7 @@ def test_used_up_attempts_end_with_a_reason(two_stage) -> None:
     play = two_stage("shared", k=2, attempts=1)
     play.settle(play.phase(skip=play.holders()[:1]))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert play.said_by_s2(play.s1.final).code == EndCode.ATTEMPTS_USED
+    assert play.read_from_s2(play.s1.final).code == EndCode.ATTEMPTS_USED
 
 
 def test_nobody_left_to_take_over_ends_with_a_reason(two_stage) -> None:
@@ -265,7 +265,7 @@ def test_nobody_left_to_take_over_ends_with_a_reason(two_stage) -> None:
     play = two_stage("shared", sets=SAME_ITEMS)
     play.settle(play.phase(skip=(3,)))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert play.said_by_s2(play.s1.final).code == EndCode.NO_SUBSTITUTE
+    assert play.read_from_s2(play.s1.final).code == EndCode.NO_SUBSTITUTE
     small = two_stage("shared", sets=SAME_ITEMS, k=2)
     small.phase(skip=small.holders()[:1])
     small.finish()

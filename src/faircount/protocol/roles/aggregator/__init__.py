@@ -21,11 +21,11 @@ from faircount.protocol.roles.aggregator.rules import AggregatorRules, Handler
 from faircount.protocol.roles.aggregator.state import Aggregator, Change, Entry, mac_key_rows
 from faircount.protocol.roles.aggregator.steps import (
     abort,
-    admit,
     answer_known_manifest,
     has_valid_mac,
     is_still_private,
     publish,
+    record_manifest,
     refuse_manifest,
     reserve,
     sign_statement,
@@ -39,7 +39,6 @@ __all__ = [
     "Handler",
     "abort",
     "abort_after_restore",
-    "admit",
     "aggregate",
     "aggregate_with",
     "answer_known_manifest",
@@ -47,6 +46,7 @@ __all__ = [
     "is_still_private",
     "mac_key_rows",
     "publish",
+    "record_manifest",
     "refuse_manifest",
     "reserve",
     "sign_statement",

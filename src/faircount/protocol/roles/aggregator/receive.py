@@ -22,7 +22,7 @@ from faircount.protocol.survey.endings import Ending
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.messages import Reason, Refusal, Rejection, Signed, reject
-from faircount.protocol.wire.signing import compute_link, sign, verify_statement
+from faircount.protocol.wire.signing import compute_chain_link, sign, verify_statement
 
 
 def aggregate(s: Aggregator, message: Message, reader: RowReader) -> Step[Aggregator]:
@@ -74,7 +74,7 @@ def _receive(s: Aggregator, rows: StepRows, message: Message) -> Change:
     if not isinstance(message, Signed):
         why = "the aggregator reads only messages that the coordinator has signed"
         return s, (reject(Reason.UNSIGNED, why),)
-    statement = verify_statement(s.params.keys.s1, Party.COORDINATOR, message)
+    statement = verify_statement(s.params.keys.coordinator, Party.COORDINATOR, message)
     if statement is None:
         why = "the signature is not that of the coordinator in the parameters"
         return s, (reject(Reason.UNSIGNED, why),)
@@ -105,7 +105,7 @@ def _is_behind(s: Aggregator, request: Signed) -> bool:
         return True
     if number == 0:
         return False
-    return compute_link(s.statements[number - 1].signed).hash != request.previous
+    return compute_chain_link(s.statements[number - 1].signed).hash != request.previous
 
 
 def _sign_refusal(s: Aggregator, request: Signed, reply: Message) -> Message:

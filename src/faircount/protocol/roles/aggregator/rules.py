@@ -57,7 +57,7 @@ class AggregatorRules:
     def scrub(self, s: Aggregator, rows: StepRows) -> Aggregator:
         """The state after the survey is over, without anything that depends on answers."""
         # Statements and manifest stay: a restored coordinator may still ask for them.
-        rows.scrub("part_verdicts")
+        rows.scrub("part_verifications")
         rows.scrub("mac_keys")
         return replace(s, partial_sum=None, topology_state=None)
 
@@ -83,11 +83,10 @@ class AggregatorRules:
         if problem is not None:
             return s, (problem,)
 
-        invalid = [
-            position
-            for position, entry in enumerate(request.entries)
-            if not has_valid_mac(s, rows, entry)
-        ]
+        invalid = list[int]()
+        for position, entry in enumerate(request.entries):
+            if not has_valid_mac(s, rows, entry):
+                invalid.append(position)
         if invalid:
             # Not part of the chain of statements: it fixes nothing, and may be repeated.
             request_hash = sha256(encode(request)).digest()
@@ -101,7 +100,9 @@ class AggregatorRules:
         digest = roster_digest(s.params.digest, size, root)
         # Whoever knew the value before could choose keys to fit the graph or election that it
         # draws. In two-stage more is chosen later, so the value is revealed later.
-        revealed = s.committed_value if s.params.topology.reveals_with_roster else bytes(32)
+        revealed = bytes(32)
+        if s.params.topology.reveals_with_roster:
+            revealed = s.committed_value
         return sign_statement(
             s,
             RosterConfirmation(s.params.survey, digest, size, root, revealed),
@@ -124,22 +125,31 @@ class AggregatorRules:
         """Send all that a restored coordinator needs to go on; `roles.sync` verifies it."""
         state = SyncState(
             s.params.survey,
-            b"" if s.roster is None else encode(s.roster),
-            b"" if s.manifest is None else encode(s.manifest),
+            _encode_if_any(s.roster),
+            _encode_if_any(s.manifest),
             tuple(statement.signed for statement in s.statements),
-            tuple(encode(part) for part in self.earlier_parts(s, rows)),
+            tuple(map(encode, self.earlier_parts(s, rows))),
         )
         return s, (sign(s.key, Party.AGGREGATOR, state),)
 
 
+def _encode_if_any(message: Message | None) -> bytes:
+    """The message as bytes; nothing if there is none yet."""
+    if message is None:
+        return b""
+    return encode(message)
+
+
 def _repeat_confirmation(s: Aggregator, request: RosterProposal) -> tuple[Message, ...]:
     """The answer to a second roster proposal: the confirmation of the first one."""
+    answers = list[Message]()
+    if s.roster != request:
+        # A restored coordinator learns from the confirmation that it has forgotten a roster.
+        answers.append(reject(Reason.CONFLICT, "another roster is confirmed already"))
     stored = s.last(RosterConfirmation)
-    confirmation = () if stored is None else (stored.signed,)
-    if s.roster == request:
-        return confirmation
-    # A restored coordinator learns from the confirmation that it has forgotten a roster.
-    return reject(Reason.CONFLICT, "another roster is confirmed already"), *confirmation
+    if stored is not None:
+        answers.append(stored.signed)
+    return tuple(answers)
 
 
 def _roster_problem(s: Aggregator, request: RosterProposal) -> Rejection | None:

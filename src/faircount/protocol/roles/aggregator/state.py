@@ -17,7 +17,13 @@ from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.roster_messages import RosterProposal
-from faircount.protocol.wire.signing import UNCHAINED, Link, SigningKey, Statement, compute_link
+from faircount.protocol.wire.signing import (
+    UNCHAINED,
+    ChainLink,
+    SigningKey,
+    Statement,
+    compute_chain_link,
+)
 from faircount.protocol.wire.stored import StoredState, TopologyState
 
 
@@ -78,11 +84,11 @@ class Aggregator(ArrayValue, StoredState):
         return None
 
     @property
-    def newest_link(self) -> Link:
-        """The link to the newest statement, to which the next one is chained."""
+    def chain_end(self) -> ChainLink:
+        """The chain link to the newest statement, to which the next one is chained."""
         if not self.statements:
             return UNCHAINED
-        return compute_link(self.statements[-1].signed)
+        return compute_chain_link(self.statements[-1].signed)
 
     @property
     def newest_statements(self) -> tuple[Signed, ...]:

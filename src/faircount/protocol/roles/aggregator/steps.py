@@ -3,7 +3,7 @@
 A topology builds its handlers from these functions:
 
     answer_known_manifest   a manifest was recorded already: repeat its reservation, or refuse
-    admit                   record a manifest, reserve the budget, sign the reservation
+    record_manifest         record a manifest, reserve the budget, sign the reservation
     publish                 decode the sum and sign the result
     abort                   end without a result, charged or not
 
@@ -37,7 +37,7 @@ from faircount.protocol.wire.messages import (
     Reservation,
     reject,
 )
-from faircount.protocol.wire.signing import Link, make_statement
+from faircount.protocol.wire.signing import ChainLink, make_statement
 
 
 def sign_statement(s: Aggregator, content: Message, **change: Any) -> Change:
@@ -45,9 +45,9 @@ def sign_statement(s: Aggregator, content: Message, **change: Any) -> Change:
 
     change: other fields of the state to replace in the same step
     """
-    before = s.newest_link
-    link = Link(before.number + 1, before.hash)
-    statement = make_statement(s.key, Party.AGGREGATOR, content, link)
+    before = s.chain_end
+    chain_link = ChainLink(before.number + 1, before.hash)
+    statement = make_statement(s.key, Party.AGGREGATOR, content, chain_link)
     return replace(s, statements=(*s.statements, statement), **change), (statement.signed,)
 
 
@@ -57,7 +57,7 @@ def has_valid_mac(s: Aggregator, rows: StepRows, entry: Entry) -> bool:
     return verify_entry_mac(mac_key, s.params.digest, entry.public_key, entry.mac)
 
 
-def admit(
+def record_manifest(
     s: Aggregator,
     rows: StepRows,
     manifest: Message,
@@ -116,7 +116,7 @@ def reserve(s: Aggregator, rows: StepRows) -> Aggregator | Change:
     # A further attempt of this survey uses the reservation of the first one.
     if known is not None:
         return s
-    if not s.ledger.admits(charge):
+    if not s.ledger.covers(charge):
         return abort(s, rows, Ending(EndCode.OVER_BUDGET), spent=False)
     return replace(s, ledger=s.ledger.reserve(charge))
 
@@ -173,7 +173,7 @@ def publish(
     places: Sequence[int] | None,
     root: bytes,
     against: tuple[AdversaryGuarantee, ...] = (),
-    refused: int = 0,
+    rejected: int = 0,
 ) -> Change:
     """Decode the sum of both aggregate shares and publish it with the remaining guarantee.
 
@@ -187,7 +187,7 @@ def publish(
         places: their positions in the roster, if there is one
         root: Merkle root of the accepted reports
         against: guarantees that differ by adversary
-        refused: number of reports in the manifest that were not accepted
+        rejected: number of reports in the manifest that were not accepted
     """
     params = s.params
     mechanism = params.mechanism
@@ -212,7 +212,7 @@ def publish(
         realized_epsilon=format_upper_bound(remaining.epsilon).encode(),
         realized_delta=format_upper_bound(remaining.delta).encode(),
         against=against,
-        refused=refused,
+        rejected=rejected,
     )
     ledger = s.ledger.settle(params.survey, remaining.epsilon, remaining.delta)
     return _end(s, rows, result, ledger, Phase.PUBLISHED)
@@ -230,7 +230,7 @@ def abort(
 ) -> Change:
     """End the survey without a result.
 
-    The reservation is released only if nothing that depends on answers can have arrived (not
+    The reservation is cancelled only if nothing that depends on answers can have arrived (not
     `spent`).
     """
     survey = s.params.survey
@@ -238,7 +238,7 @@ def abort(
     charge = ledger.find(survey)
     # There is no reservation if the survey ends before its manifest.
     if charge is not None and charge.status == "reserved":
-        ledger = ledger.settle(survey) if spent else ledger.release(survey)
+        ledger = ledger.settle(survey) if spent else ledger.cancel(survey)
     aborted = make_aborted(survey, ending, by, spent=spent)
     return _end(s, rows, aborted, ledger, Phase.ABORTED)
 

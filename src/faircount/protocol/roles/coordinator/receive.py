@@ -1,7 +1,8 @@
 """How the coordinator (S1) handles a message from a participant or from the aggregator.
 
 Either of them may be malicious, so nothing that they send raises: a message that does not fit is
-rejected, and a rejected message leaves no trace in state or rows.
+rejected, and a rejected message leaves no trace in state or rows. One thing is noted: that another
+device than the one that answered has shown an invitation. The first device is told.
 
     participant    the topology's handler for this kind of message; several messages are written
                    together, and one signature acknowledges them all
@@ -19,6 +20,7 @@ from functools import partial
 from itertools import chain
 
 from faircount.core.errors import ProtocolError
+from faircount.protocol.roles.coordinator.notices import add_notices, note_other_device
 from faircount.protocol.roles.coordinator.state import (
     Change,
     Coordinator,
@@ -50,7 +52,7 @@ from faircount.protocol.wire.messages import (
     reject,
 )
 from faircount.protocol.wire.roster_messages import RosterConfirmation
-from faircount.protocol.wire.signing import Statement, compute_link, verify_statement
+from faircount.protocol.wire.signing import Statement, compute_chain_link, verify_statement
 
 
 def coordinate(s: Coordinator, message: Message, reader: RowReader) -> Step[Coordinator]:
@@ -137,12 +139,13 @@ def _is_rejected(out: Out) -> bool:
 
 
 def _receive(s: Coordinator, rows: StepRows, message: Message) -> Change:
-    """Handle one of the messages of a step; a rejected one writes nothing."""
+    """Handle one of the messages of a step; a rejected one writes nothing of its own."""
     savepoint = rows.savepoint()
     after, out = _dispatch(s, rows, message)
     if after is s and _is_rejected(out):
         rows.roll_back(savepoint)
-    return after, out
+        note_other_device(s, rows, message, out)
+    return after, add_notices(after, rows, message, out)
 
 
 def _dispatch(s: Coordinator, rows: StepRows, message: Message) -> Change:
@@ -156,7 +159,7 @@ def _dispatch(s: Coordinator, rows: StepRows, message: Message) -> Change:
 
 def _on_signed(s: Coordinator, rows: StepRows, message: Signed) -> Change:
     """Handle a statement of the aggregator, and send what comes next."""
-    statement = verify_statement(s.params.keys.s2, Party.AGGREGATOR, message)
+    statement = verify_statement(s.params.keys.aggregator, Party.AGGREGATOR, message)
     if statement is None:
         why = "the signature is not that of the aggregator in the parameters"
         return s, (reject(Reason.UNSIGNED, why),)
@@ -172,11 +175,11 @@ def _on_signed(s: Coordinator, rows: StepRows, message: Signed) -> Change:
 
 
 def _on_statement(s: Coordinator, rows: StepRows, statement: Statement) -> Change:
-    """Handle a verified statement, and remember its link if it is the newest."""
+    """Handle a verified statement, and remember its chain link if it is the newest."""
     after, out = _dispatch_statement(s, rows, statement)
     # A statement that was rejected must not count as received: it is asked for again.
-    if statement.signed.number > s.newest_link.number and not _is_rejected(out):
-        after = replace(after, newest_link=compute_link(statement.signed))
+    if statement.signed.number > s.chain_end.number and not _is_rejected(out):
+        after = replace(after, chain_end=compute_chain_link(statement.signed))
     return after, out
 
 
@@ -216,11 +219,11 @@ def adopt(s: Coordinator, rows: StepRows, message: SyncState) -> Change:
     if history is None:
         why = "the history that the aggregator sent does not fit together"
         return s, (reject(Reason.MALFORMED, why),)
-    if not history.is_over and len(history.statements) < s.newest_link.number:
+    if not history.is_over and len(history.statements) < s.chain_end.number:
         # An answer that was delayed or repeated: a newer statement was received since.
         return s, ()
     # check: other-history - an aggregator that denies what it signed gets a second try
-    if not history.is_over and s.newest_link != history.link(s.newest_link.number):
+    if not history.is_over and s.chain_end != history.chain_link(s.chain_end.number):
         ending = aggregator_contradiction("it does not know what it had signed")
         return abort_without_aggregator(s, rows, ending)
 

@@ -20,7 +20,7 @@ from itertools import chain
 from typing import Any
 
 from faircount.core.errors import MalformedError
-from faircount.protocol.roles.coordinator.state import Change, Coordinator, Out, Place
+from faircount.protocol.roles.coordinator.state import Change, Coordinator, Out, RowAddress
 from faircount.protocol.roles.coordinator.steps import (
     abort_without_aggregator,
     request_abort,
@@ -139,7 +139,7 @@ class CoordinatorRules(ABC):
         included = (s.roster[place] for place in self.included_places(s))
         return tuple((entry.user, entry.public_key) for entry in included)
 
-    def rows_needed(self, message: Message) -> tuple[Place, ...] | None:
+    def rows_needed(self, message: Message) -> tuple[RowAddress, ...] | None:
         """The rows that a participant's message concerns; None if it may concern all of them."""
         return None
 

@@ -21,7 +21,7 @@ from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.crypto import CryptoSuite, StandardCrypto
 from faircount.protocol.wire.digests import Levels, build_tree, roster_digest, roster_leaves
 from faircount.protocol.wire.roster_messages import RosterEntry
-from faircount.protocol.wire.signing import UNCHAINED, Link, SigningKey, Statement
+from faircount.protocol.wire.signing import UNCHAINED, ChainLink, SigningKey, Statement
 from faircount.protocol.wire.stored import StoredState, TopologyState
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PhaseAttempt = tuple[Phase, int]
 """A phase with the number of its attempt: what a deadline is set for."""
 
-Place = tuple[str, bytes]
+RowAddress = tuple[str, bytes]
 """A row of the coordinator: the name of its table, and its key as it is stored."""
 
 
@@ -62,9 +62,9 @@ class Coordinator(StoredState):
     accepted: Statement | None = None
     # The aggregator's final statement, or the coordinator's request to abort.
     final: Statement | None = None
-    # The newest statement received from the aggregator. Every request carries this link, so that an
-    # aggregator that was rolled back notices it.
-    newest_link: Link = UNCHAINED
+    # The newest statement received from the aggregator. Every request carries this chain link, so
+    # that an aggregator that was rolled back notices it.
+    chain_end: ChainLink = UNCHAINED
     # Whether the coordinator was restored and has not resynchronized yet.
     awaiting_sync: bool = False
     topology_state: TopologyState | None = None
@@ -87,7 +87,10 @@ class Coordinator(StoredState):
             ProtocolError: the parameters commit to another value, or reports have proofs and the
                 noise secret is missing
         """
-        if params.keys.s1_commitment not in (NO_COMMITMENT, sha256(committed_value).digest()):
+        if params.keys.coordinator_commitment not in (
+            NO_COMMITMENT,
+            sha256(committed_value).digest(),
+        ):
             raise ProtocolError(
                 "the coordinator does not hold the value that the parameters say it has committed "
                 "to: create the survey again with its current survey keys"

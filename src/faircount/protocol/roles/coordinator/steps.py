@@ -2,12 +2,13 @@
 
 A topology builds its handlers from these functions:
 
-    admit_person, store_first_message   a participant enrols, or reports in `servers`
-    upload                              a participant of the roster sends another message
-    withdraw                            a participant deletes the report before the manifest
-    with_manifest                       the batch is fixed
-    request_abort                       ask the aggregator to end the survey
-    abort_without_aggregator            end it at once: the aggregator is dishonest or gone
+    admit_participant, store_first_message   a participant enrols, or reports in `servers`
+    recognize_device                         the device that answered sends another message
+    upload                                   a participant of the roster sends another message
+    withdraw                                 a participant deletes the report before the manifest
+    with_manifest                            the batch is fixed
+    request_abort                            ask the aggregator to end the survey
+    abort_without_aggregator                 end it at once: the aggregator is dishonest or gone
 
 The state does not record what was sent. `messages_now` computes from state and rows what the
 aggregator may have missed, so that after a crash the same messages are sent again.
@@ -26,7 +27,9 @@ from faircount.protocol.roles.coordinator.state import (
 )
 from faircount.protocol.roles.rows import StepRows
 from faircount.protocol.survey.acknowledgement import unsigned_acknowledgement
+from faircount.protocol.survey.devices import DeviceMessage, is_signed_by_device
 from faircount.protocol.survey.endings import EndCode, Ending, make_aborted
+from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.phases import FINAL, Phase, advance
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.messages import (
@@ -42,6 +45,15 @@ from faircount.protocol.wire.signing import make_statement, sign
 from faircount.sharing.keys import is_canonical_key
 
 _WITHDRAWN = "this participant has withdrawn from the survey, which is final"
+_USED = (
+    "somebody else has answered with your invitation, unless you did so on another device. The "
+    "first answer counts, and only the device that sent it can withdraw it. If it was not you, ask "
+    "the survey's contact: whoever made the invitations could have used yours"
+)
+_REPLACED = (
+    "the owner of the survey has replaced your invitation by another one. If you have not asked "
+    "for that, somebody else may answer in your place: ask the survey's contact"
+)
 
 
 def messages_now(s: Coordinator, rows: StepRows) -> Out:
@@ -69,8 +81,8 @@ def request_hashes_now(s: Coordinator, rows: StepRows) -> list[bytes]:
 
 
 def to_aggregator(s: Coordinator, content: Message) -> Signed:
-    """A signed message with a link to the newest statement received from the aggregator."""
-    return sign(s.key, Party.COORDINATOR, content, s.newest_link)
+    """A signed message with a chain link to the newest statement received from the aggregator."""
+    return sign(s.key, Party.COORDINATOR, content, s.chain_end)
 
 
 def with_manifest(s: Coordinator, manifest: Message, *path: Phase) -> Coordinator:
@@ -91,9 +103,9 @@ def withdraw(s: Coordinator, rows: StepRows, message: Withdrawal) -> Change:
     The report is deleted, and later uploads of this participant are rejected. A participant of a
     confirmed roster then counts as one who dropped out.
     """
-    user = invited_user(rows, message.access)
-    if user is None:
-        return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
+    user = recognize_device(s, rows, message)
+    if isinstance(user, Rejection):
+        return s, (user,)
     # A repeated withdrawal is acknowledged at any time, with the same hash.
     if user not in rows.withdrawn:
         # check: withdrawal-before-sync - a restored coordinator confirms what is too late
@@ -104,6 +116,8 @@ def withdraw(s: Coordinator, rows: StepRows, message: Withdrawal) -> Change:
         if s.manifest is not None or s.final is not None:
             return s, (reject(Reason.LATE, "the batch is fixed: it is too late to withdraw"),)
         rows.withdrawn.put(user, sha256(encode(message)).digest())
+        # Whoever withdraws before anything has arrived is the first device, too.
+        rows.devices.put(user, message.device_key)
         # An enrolment on the roster stays: its credential hash still tells this participant from
         # others.
         if not s.roster:
@@ -121,13 +135,38 @@ def _is_on_roster(s: Coordinator, user: bytes) -> bool:
     return any(entry.user == user for entry in s.roster)
 
 
-def admit_person(
-    s: Coordinator, rows: StepRows, access: bytes, public_key: bytes
-) -> bytes | Rejection:
-    """The user id of an invited participant with a public key, or why nobody is admitted."""
+def recognize_device(s: Coordinator, rows: StepRows, message: DeviceMessage) -> bytes | Rejection:
+    """The user id of the participant whose device has signed this message, or why it has not.
+
+    If no first message was stored, any device may ask or withdraw with the invitation.
+    """
+    user = _first_device_user(rows, message.access, message.device_key)
+    # check: device-signature - whoever has seen the public key of a device speaks for it
+    if not isinstance(user, Rejection) and not is_signed_by_device(s.params, message):
+        return reject(Reason.UNSIGNED, "the key of the device has not signed this message")
+    return user
+
+
+def _first_device_user(rows: StepRows, access: bytes, device_key: bytes) -> bytes | Rejection:
+    """The user id of an invitation that no other device has used."""
     user = invited_user(rows, access)
     if user is None:
+        # The row of an exchanged invitation stays, without its access value.
+        if rows.invited.get(user_id(access)) is not None:
+            return reject(Reason.INVITATION_REPLACED, _REPLACED)
         return reject(Reason.UNKNOWN, "no such invitation for this survey")
+    # check: answering-device - the owner has every invitation, and takes chosen answers back
+    if rows.devices.get(user) not in (None, device_key):
+        return reject(Reason.INVITATION_USED, _USED)
+    return user
+
+
+def admit_participant(s: Coordinator, rows: StepRows, message: Any) -> bytes | Rejection:
+    """The user id of an invited participant's enrolment or report, or why nobody is admitted."""
+    user = _first_device_user(rows, message.access, message.device_key)
+    if isinstance(user, Rejection):
+        return user
+    public_key = message.public_key
     # check: report-after-withdrawal - a replayed report would undo the withdrawal
     if user in rows.withdrawn and not _is_on_roster(s, user):
         return reject(Reason.CLOSED, _WITHDRAWN)
@@ -136,7 +175,7 @@ def admit_person(
         why = "a public key is canonical and belongs to one participant: make a new one"
         return reject(Reason.MALFORMED, why)
     is_full = len(rows.first_messages) >= s.params.n_max and user not in rows.first_messages
-    # check: people-admitted - the sum of more people than were planned for may wrap around
+    # check: participants-admitted - the sum of more people than were planned for may wrap around
     # After a restore, participants of the confirmed roster enrol again: they always have a place.
     if is_full and not _is_on_roster(s, user):
         return reject(Reason.FULL, f"the survey has its {s.params.n_max} participants")
@@ -158,6 +197,7 @@ def store_first_message(
         why = "this invitation was used with other bytes; the first ones count"
         return s, (reject(Reason.CONFLICT, why),)
     rows.keys.put(message.public_key, user)
+    rows.devices.put(user, message.device_key)
     return s, (unsigned_acknowledgement(s.params.survey, rows.first_messages.hash_of(user)),)
 
 
@@ -238,7 +278,7 @@ def request_abort(s: Coordinator, ending: Ending) -> Change:
     """
     spent = s.rules.charges_abort(s)
     aborted = make_aborted(s.params.survey, ending, Party.COORDINATOR, spent=spent)
-    request = make_statement(s.key, Party.COORDINATOR, aborted, s.newest_link)
+    request = make_statement(s.key, Party.COORDINATOR, aborted, s.chain_end)
     return replace(s, final=request), (request.signed,)
 
 

@@ -47,7 +47,7 @@ class Explicit(Topology):
     """Algorithm 2: every participant holds a share of every other participant's vector."""
 
     name = "explicit"
-    form = "shares held by users"
+    form = "shares held by participants"
     sees = "every user: one uniform share of each other user's vector; everybody: the result"
     phases = (Phase.ENROLLING, Phase.SHARING, Phase.SUBMITTING)
     coordinator = ExplicitCoordinator()
@@ -64,8 +64,8 @@ class Explicit(Topology):
         # With a single honest participant the colluders subtract their own vectors from the sum.
         if params.n_max <= params.phi + 1:
             raise ParameterError(
-                f"explicit: a sum needs at least {params.phi + 2} users, so that two are left to "
-                f"hide each other when {params.phi} collude: invite more"
+                f"explicit: a sum needs at least {params.phi + 2} participants, so that two are "
+                f"left to hide each other when {params.phi} collude: invite more"
             )
 
     def bytes_sent(self, mechanism: FieldMechanism) -> int:

@@ -131,7 +131,7 @@ class ExplicitCoordinator(PeersCoordinator):
             or len(named) < len(message.senders)
             or not named <= set(range(s.n)) - {message.index}
         ):
-            problem = "a complaint names other users of the roster, each once"
+            problem = "a complaint names other participants of the roster, each once"
             return s, (reject(Reason.MALFORMED, problem),)
         is_expected = (
             _is_of_attempt(s, message)

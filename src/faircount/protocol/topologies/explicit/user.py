@@ -50,7 +50,7 @@ class Sharer(ArrayValue, TopologyClientState):
     secrets: tuple[bytes, ...] = field(repr=False)  # agreed with member j
     bundle: ShareBundle = field(repr=False)
     received: Residues = field(repr=False)  # row j: the share from member j
-    opened: Bools = field(repr=False)  # whose shares could be decrypted
+    decrypted: Bools = field(repr=False)  # whose shares could be decrypted
     last: PeerSet | None = None
     # one for each attempt taken part in
     first_messages: tuple[PeerSum | Complaint, ...] = field(default=(), repr=False)
@@ -66,10 +66,10 @@ def share(member: Member, answer: int, entropy: Entropy) -> Sharer:
     if member.index < 0:
         raise ProtocolError("verify the roster before sharing")
     response = params.mechanism.respond_as(member.index, answer, entropy)
-    return prepare(member, response, uniform(params.q, (member.n, params.N), entropy), entropy)
+    return make_report(member, response, uniform(params.q, (member.n, params.N), entropy), entropy)
 
 
-def prepare(member: Member, response: Residues, shares: Residues, entropy: Entropy) -> Sharer:
+def make_report(member: Member, response: Residues, shares: Residues, entropy: Entropy) -> Sharer:
     """Encrypt shares drawn before, row j for member j; `entropy` is for the nonces."""
     params = member.params
     secrets = [member.crypto.agree(member.keys, peer.public_key) or b"" for peer in member.roster]
@@ -88,7 +88,7 @@ def prepare(member: Member, response: Residues, shares: Residues, entropy: Entro
         tuple(secrets),
         bundle,
         received=np.zeros_like(sent),
-        opened=np.zeros(member.n, dtype=np.bool_),
+        decrypted=np.zeros(member.n, dtype=np.bool_),
     )
 
 
@@ -184,9 +184,9 @@ def _decrypt_shares(sharer: Sharer, wanted: PeerSet, encrypted_shares: Sequence[
     rows, is_valid = unpack_rows(plaintexts, member.params.q, member.params.N)
     received = np.zeros_like(sharer.received)
     received[others] = rows
-    opened = np.zeros_like(sharer.opened)
-    opened[others] = is_valid
-    return replace(sharer, received=received, opened=opened)
+    decrypted = np.zeros_like(sharer.decrypted)
+    decrypted[others] = is_valid
+    return replace(sharer, received=received, decrypted=decrypted)
 
 
 def _sum_or_complaint(sharer: Sharer, wanted: PeerSet, entropy: Entropy) -> PeerSum | Complaint:
@@ -198,7 +198,7 @@ def _sum_or_complaint(sharer: Sharer, wanted: PeerSet, entropy: Entropy) -> Peer
         if member.index in pair:
             removed.update(pair)
     counted = [j for j in wanted.members if j != member.index and j not in removed]
-    failed = tuple(j for j in counted if not sharer.opened[j])
+    failed = tuple(j for j in counted if not sharer.decrypted[j])
     if failed:
         return Complaint(params.survey, member.index, member.credential, wanted.attempt, failed)
     arrived = sum_rows(sharer.received[counted], params.q)

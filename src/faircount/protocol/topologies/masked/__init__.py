@@ -64,7 +64,7 @@ class Masked(Topology):
     """Participants mask their vectors with keys that they agree on with their neighbours."""
 
     name = "masked"
-    form = "users mask each other"
+    form = "participants mask each other"
     sees = (
         "coordinator: masked vectors; aggregator: seeds of the masks and one sum; "
         "everybody: the result"
@@ -88,17 +88,17 @@ class Masked(Topology):
         # check: masked-threshold - phi colluding users could put a neighbour's key together
         if params.t < (least := safe_threshold(params.n_max, params.phi, params.k)):
             raise ParameterError(
-                f"with t = {params.t} key shares {params.phi} colluding users could put a "
+                f"with t = {params.t} key shares {params.phi} colluding participants could put a "
                 f"neighbour's key together: t must be at least {least} for k = {params.k}"
             )
         # Each part would have a sum of its own, over fewer people than the minimum.
         if not stays_connected(params.n_max, params.phi, params.k):
             raise ParameterError(
-                f"with k = {params.k} neighbours {params.phi} colluding users could cut the others "
-                "into parts: k must be larger"
+                f"with k = {params.k} neighbours {params.phi} colluding participants could cut the "
+                "others into parts: k must be larger"
             )
         # Without a commitment the aggregator could choose the graph when it knows the roster.
-        if params.keys.s2_commitment == NO_COMMITMENT:
+        if params.keys.aggregator_commitment == NO_COMMITMENT:
             raise ParameterError(
                 "masked surveys draw a graph: the aggregator must commit to a value"
             )

@@ -21,11 +21,11 @@ import numpy as np
 
 from faircount.core.arrays import Bools, Residues
 from faircount.core.errors import ShareError
-from faircount.protocol.peers import opening
+from faircount.protocol.peers import unmasking
 from faircount.protocol.peers.messages import AcceptedMembers
-from faircount.protocol.peers.opening import PeersAggregator
 from faircount.protocol.peers.peer_set import PeerSet, parse_peer_set
 from faircount.protocol.peers.self_mask import AttemptContext
+from faircount.protocol.peers.unmasking import PeersAggregator
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.roles.rows import StepRows
@@ -67,7 +67,7 @@ def is_recoverable(graph: Graph, inside: Bools, accepted: Bools, least: int) -> 
 
 
 def _graph(s: Aggregator) -> Graph:
-    return draw_graph(s.committed_value, s.digest, opening.roster_size(s), s.params.k)
+    return draw_graph(s.committed_value, s.digest, unmasking.roster_size(s), s.params.k)
 
 
 def _context(s: Aggregator, manifest: MaskedManifest) -> AttemptContext:
@@ -89,7 +89,7 @@ class MaskedAggregator(PeersAggregator):
         self, s: Aggregator, rows: StepRows, manifest: MaskedManifest
     ) -> aggregator.Change:
         """Check and record the manifest, reserve the budget, and decrypt the seeds."""
-        answer = opening.answer_known_manifest(s, manifest)
+        answer = unmasking.answer_known_manifest(s, manifest)
         if answer is not None:
             return answer
         sets = _parse_sets(s, manifest)
@@ -98,10 +98,10 @@ class MaskedAggregator(PeersAggregator):
             return aggregator.refuse_manifest(s, problem)
         _, senders = sets
         places = senders.members
-        admitted = opening.admit_attempt(s, rows, manifest, len(places), places)
-        if admitted[0].manifest != manifest:
-            return admitted
-        return _accept_members(s, manifest, places, admitted)
+        recorded = unmasking.record_attempt(s, rows, manifest, len(places), places)
+        if recorded[0].manifest != manifest:
+            return recorded
+        return _accept_members(s, manifest, places, recorded)
 
     def on_unmask_batch(
         self, s: Aggregator, rows: StepRows, message: UnmaskBatch
@@ -122,7 +122,7 @@ class MaskedAggregator(PeersAggregator):
         later = s.statements[s.statements.index(accepted) + 1 :]
         if later or s.partial_sum is not None:
             return s, tuple(statement.signed for statement in later)
-        helpers = members_of(message.helpers, opening.roster_size(s))
+        helpers = members_of(message.helpers, unmasking.roster_size(s))
         if helpers is None or len(helpers) != len(message.encrypted_shares):
             problem = "one encrypted message is needed for each member that helps to unmask"
             return s, (reject(Reason.WRONG_DIGEST, problem),)
@@ -136,9 +136,9 @@ class MaskedAggregator(PeersAggregator):
 
 def _parse_sets(s: Aggregator, manifest: MaskedManifest) -> tuple[PeerSet, PeerSet] | None:
     """The set of a manifest and those of it who sent a sum; None unless in canonical form."""
-    n = opening.roster_size(s)
+    n = unmasking.roster_size(s)
     inside = parse_peer_set(s.digest, manifest.attempt, n, manifest.members, ())
-    senders = parse_peer_set(s.digest, manifest.attempt, n, manifest.included, ())
+    senders = parse_peer_set(s.digest, manifest.attempt, n, manifest.senders, ())
     if inside is None or senders is None or not set(senders.members) <= set(inside.members):
         return None
     return inside, senders
@@ -180,7 +180,7 @@ def _manifest_problem(
 
 
 def _accept_members(
-    s: Aggregator, manifest: MaskedManifest, places: Sequence[int], admitted: aggregator.Change
+    s: Aggregator, manifest: MaskedManifest, places: Sequence[int], recorded: aggregator.Change
 ) -> aggregator.Change:
     """Accept the members whose seeds can be decrypted.
 
@@ -189,7 +189,7 @@ def _accept_members(
     context = _context(s, manifest)
     graph = _graph(s)
     # The seed of a malicious client may be garbage: the client is dropped, and the others go on.
-    seeds = opening.decrypt_seeds(s, context, places, manifest.encrypted_shares)
+    seeds = unmasking.decrypt_seeds(s, context, places, manifest.encrypted_shares)
     accepted = tuple(seeds)
     is_inside = graph.marks(members_of(manifest.members, graph.n) or ())
     is_accepted = graph.marks(accepted)
@@ -198,9 +198,9 @@ def _accept_members(
         graph.is_connected(is_accepted)
         and not find_uncancelled(graph, is_inside, is_accepted).any()
     ):
-        partial_sum = opening.sum_self_masks(s, context, seeds)
-    root = opening.inclusion_root(s, accepted)
-    return opening.state_accepted(s, admitted, manifest.set_digest, accepted, partial_sum, root)
+        partial_sum = unmasking.sum_self_masks(s, context, seeds)
+    root = unmasking.inclusion_root(s, accepted)
+    return unmasking.state_accepted(s, recorded, manifest.set_digest, accepted, partial_sum, root)
 
 
 # --- recovery -------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def _decrypt_key_shares(
         encrypted_shares: the key shares, by helping member and dropped neighbour, ascending
     """
     graph = _graph(s)
-    accepted = frozenset(opening.accepted_places(s))
+    accepted = frozenset(unmasking.accepted_places(s))
     dropped = frozenset(members_of(manifest.members, graph.n) or ()) - accepted
     found = {dealer: list[KeyShare]() for dealer in dropped}
     start = 0
@@ -233,7 +233,7 @@ def _decrypt_key_shares(
         if helper not in accepted:
             continue
         info = unmask_info(s.params, helper, s.manifest_hash)
-        keys = _split_keys(opening.decrypt_from_member(s, helper, info, encrypted))
+        keys = _split_keys(unmasking.decrypt_from_member(s, helper, info, encrypted))
         if len(keys) != len(dealers) or len(shares) != len(dealers):
             continue
         for dealer, key, share in zip(dealers, keys, shares, strict=True):
@@ -267,7 +267,7 @@ def _recover_keys(
     graph = _graph(s)
     inside = members_of(manifest.members, graph.n) or ()
     mask_keys = dict(zip(inside, manifest.mask_keys, strict=True))
-    is_accepted = graph.marks(opening.accepted_places(s))
+    is_accepted = graph.marks(unmasking.accepted_places(s))
     uncancelled = np.flatnonzero(find_uncancelled(graph, graph.marks(inside), is_accepted))
     keys = {}
     missing = []
@@ -311,7 +311,7 @@ def _sum_remaining_masks(
     """
     context = _context(s, manifest)
     graph = _graph(s)
-    accepted = frozenset(opening.accepted_places(s))
+    accepted = frozenset(unmasking.accepted_places(s))
 
     def expand_dropped() -> Iterator[Residues]:
         for place, key in dropped_keys.items():
@@ -320,9 +320,9 @@ def _sum_remaining_masks(
             yield masks_of(s.crypto, context, place, secrets)
 
     # Seeds are decrypted again instead of stored: the manifest is in the state anyway.
-    senders = members_of(manifest.included, graph.n) or ()
-    seeds = opening.decrypt_seeds(s, context, senders, manifest.encrypted_shares)
+    senders = members_of(manifest.senders, graph.n) or ()
+    seeds = unmasking.decrypt_seeds(s, context, senders, manifest.encrypted_shares)
     accepted_seeds = {place: seed for place, seed in seeds.items() if place in accepted}
-    self_masks = opening.sum_self_masks(s, context, accepted_seeds)
+    self_masks = unmasking.sum_self_masks(s, context, accepted_seeds)
     pairwise = sum_vectors(expand_dropped(), s.params.q, s.params.N)
     return subtract(self_masks, pairwise, s.params.q)

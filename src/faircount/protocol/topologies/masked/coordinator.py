@@ -56,7 +56,13 @@ from faircount.protocol.topologies.masked.state import MaskedState, masked_state
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, OVERHEAD
 from faircount.protocol.wire.digests import bitmap, members_of
-from faircount.protocol.wire.messages import NotReady, OutcomeRequest, Reason, reject
+from faircount.protocol.wire.messages import (
+    NotReady,
+    OutcomeRequest,
+    Reason,
+    Rejection,
+    reject,
+)
 from faircount.protocol.wire.packed_rows import is_vector
 from faircount.protocol.wire.roster_messages import RosterConfirmation
 from faircount.protocol.wire.signing import Statement
@@ -116,9 +122,9 @@ class MaskedCoordinator(PeersCoordinator):
         self, s: Coordinator, rows: StepRows, message: OutcomeRequest
     ) -> coordinator.Change:
         """An invited participant's place in the roster, with the entries of its neighbours."""
-        user = coordinator.invited_user(rows, message.access)
-        if user is None:
-            return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
+        user = coordinator.recognize_device(s, rows, message)
+        if isinstance(user, Rejection):
+            return s, (user,)
         if s.confirmation is None:
             return s, (NotReady(s.params.survey, s.phase.encode()),)
         # The roster is ascending by user id.
@@ -335,7 +341,7 @@ class MaskedCoordinator(PeersCoordinator):
         if s.manifest == manifest:
             return s
         members = members_of(manifest.members, s.n)
-        senders = members_of(manifest.included, s.n)
+        senders = members_of(manifest.senders, s.n)
         if members is None or senders is None or len(manifest.encrypted_shares) != len(senders):
             return None
         # Once recorded it may have been sent: the aggregator may have this total already.
@@ -361,7 +367,7 @@ class MaskedCoordinator(PeersCoordinator):
         masked = masked_state(s)
         if masked.total is not None:
             return True
-        senders = members_of(s.manifest.included, s.n) or ()
+        senders = members_of(s.manifest.senders, s.n) or ()
         seeds = dict(zip(senders, s.manifest.encrypted_shares, strict=True))
         for j in masked.accepted:
             stored = coordinator.intact_upload(s, rows, MaskedSum, s.manifest.set_digest, j)

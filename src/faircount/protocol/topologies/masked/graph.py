@@ -66,7 +66,7 @@ class Graph:
         return np.lexsort((words[:, 1], words[:, 0])).astype(np.int64)
 
     @cached_property
-    def place(self) -> NDArray[np.int64]:
+    def ring_position(self) -> NDArray[np.int64]:
         """The position of each member on the ring."""
         found = np.empty(self.n, dtype=np.int64)
         found[self.order] = np.arange(self.n)
@@ -75,14 +75,14 @@ class Graph:
     def neighbours_of(self, member: int) -> list[int]:
         """The neighbours of a member, ascending."""
         # One row only: a client of a large survey must not build the table of all neighbours.
-        around = (self.place[member] + self._steps) % self.n
+        around = (self.ring_position[member] + self._steps) % self.n
         found: list[int] = np.sort(self.order[around]).tolist()
         return found
 
     @cached_property
     def neighbours(self) -> NDArray[np.int64]:
         """Row i: the neighbours of member i, ascending."""
-        return np.sort(self.order[(self.place[:, None] + self._steps) % self.n], axis=1)
+        return np.sort(self.order[(self.ring_position[:, None] + self._steps) % self.n], axis=1)
 
     @cached_property
     def reverse_index(self) -> NDArray[np.int64]:
@@ -165,7 +165,9 @@ def draw_graph(revealed: bytes, digest: bytes, n: int, k: int) -> Graph:
     # Half of the neighbours stand on each side of the ring, so only a complete graph may be odd.
     degree = min(k, n - 1)
     if degree < 1 or (degree < n - 1 and degree % 2):
-        raise ParameterError(f"a ring of {n} users needs an even number of neighbours, not {k}")
+        raise ParameterError(
+            f"a ring of {n} participants needs an even number of neighbours, not {k}"
+        )
     return Graph(tagged_hash(b"graph", revealed, digest), n, degree)
 
 
@@ -226,8 +228,8 @@ def plan_graph(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -
         if t <= k and math.log(n) + _log_below(n - 1, n - 1 - lost, k, t) <= limit:
             return k, t
     raise ParameterError(
-        f"no graph of {n} users with at most {MOST_NEIGHBOURS:,} neighbours each tolerates {bad} "
-        f"colluding and {lost} missing: invite more, or plan for fewer"
+        f"no graph of {n} participants with at most {MOST_NEIGHBOURS:,} neighbours each tolerates "
+        f"{bad} colluding and {lost} missing: invite more, or plan for fewer"
     )
 
 

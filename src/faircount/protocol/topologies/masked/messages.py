@@ -67,7 +67,7 @@ class MaskedManifest(Message):
     digest: Hash
     attempt: U32
     members: VarBytes
-    included: VarBytes
+    senders: VarBytes
     set_digest: Hash
     mask_keys: tuple[Hash, ...]
     encrypted_shares: tuple[VarBytes, ...]

@@ -107,7 +107,7 @@ def verify_roster(member: Member, message: Neighbourhood) -> Placed | Rejection:
     """
     params = member.params
     index = message.index
-    confirmation = verify_message(params.keys.s2, Party.AGGREGATOR, message.confirmation)
+    confirmation = verify_message(params.keys.aggregator, Party.AGGREGATOR, message.confirmation)
     if not isinstance(confirmation, RosterConfirmation):
         return reject(Reason.UNSIGNED, "The aggregator did not sign this roster")
     n = confirmation.n
@@ -156,10 +156,10 @@ def share(placed: Placed, answer: int, entropy: Entropy) -> Masker:
     """
     member = placed.member
     response = member.params.mechanism.respond_as(member.index, answer, entropy)
-    return prepare(placed, response, member.crypto.keypair(entropy), entropy)
+    return make_report(placed, response, member.crypto.keypair(entropy), entropy)
 
 
-def prepare(placed: Placed, response: Residues, mask: KeyPair, entropy: Entropy) -> Masker:
+def make_report(placed: Placed, response: Residues, mask: KeyPair, entropy: Entropy) -> Masker:
     """Share a mask key drawn before; `entropy` is for the polynomial and the nonces."""
     member = placed.member
     # One share for each neighbour, in roster order: its index is 1 + the neighbour's position.
@@ -258,7 +258,7 @@ def _set_problem(masker: Masker, wanted: PeerSet | None) -> Rejection | None:
     if len(wanted.members) < params.minimum or len(_neighbours_in(masker, wanted)) < params.t:
         return reject(
             Reason.TOO_FEW,
-            "this set has too few users or too few neighbours in it: do not take part",
+            "this set has too few participants or too few neighbours in it: do not take part",
         )
     # A set that grows again would differ from an earlier one by members of somebody's choice.
     if last is not None and not (
@@ -369,7 +369,7 @@ def _verify_statement(masker: Masker, statement: Signed) -> AcceptedMembers | Re
     """
     member = masker.member
     wanted = masker.last
-    stated = verify_message(member.params.keys.s2, Party.AGGREGATOR, statement)
+    stated = verify_message(member.params.keys.aggregator, Party.AGGREGATOR, statement)
     if not isinstance(stated, AcceptedMembers) or stated.survey != member.params.survey:
         return reject(Reason.UNSIGNED, "The aggregator did not sign for this: give nothing")
     if (
@@ -384,10 +384,10 @@ def _verify_statement(masker: Masker, statement: Signed) -> AcceptedMembers | Re
         # check: masked-help-included - help from outside the set only unmasks others
         or member.index not in accepted
     ):
-        return reject(Reason.MALFORMED, "this user's own vector is not among those included")
+        return reject(Reason.MALFORMED, "this participant's own vector is not among those included")
     # check: masked-help-minimum - a sum over few users is nearly one report
     if len(accepted) < member.params.minimum:
-        return reject(Reason.TOO_FEW, "too few users are included: give nothing")
+        return reject(Reason.TOO_FEW, "too few participants are included: give nothing")
     return stated
 
 

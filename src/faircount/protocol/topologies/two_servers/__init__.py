@@ -45,7 +45,11 @@ from faircount.protocol.survey.topology import (
 from faircount.protocol.topologies.two_servers.aggregator import TwoServersAggregator
 from faircount.protocol.topologies.two_servers.coordinator import TwoServersCoordinator
 from faircount.protocol.topologies.two_servers.messages import Report
-from faircount.protocol.topologies.two_servers.reports import describe_proof, form_of, vector_size
+from faircount.protocol.topologies.two_servers.reports import (
+    describe_proof,
+    report_layout_of,
+    vector_size,
+)
 from faircount.protocol.topologies.two_servers.user import SALT_BYTES, TwoServersClient
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
@@ -70,7 +74,7 @@ class TwoServers(Topology):
         """A mechanism with proven reports, or one that sums vectors, with equal noise for all."""
         if mechanism.proven:
             # Raises ParameterError for a report that cannot be proven.
-            form_of(mechanism)
+            report_layout_of(mechanism)
             return mechanism
         return vectors.check_sum_mechanism(mechanism).with_equal_noise()
 
@@ -96,6 +100,7 @@ class TwoServers(Topology):
             salt=bytes(SALT_BYTES),
             share=bytes(packed_size(mechanism.modulus, vector_size(mechanism))),
             encrypted_share=bytes(ENCRYPTED_SEED_BYTES),
+            device_key=bytes(32),
         )
         return len(encode(report))
 

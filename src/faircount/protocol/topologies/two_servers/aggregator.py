@@ -4,7 +4,7 @@
                        budget and signs the reservation, which reveals its committed value where
                        reports are proven
     encrypted shares   part by part: decrypts the seeds, checks the proofs, adds up its shares of
-                       the accepted reports (`verdicts`)
+                       the accepted reports (`verification`)
     last part          signs the set of accepted reports, once
     aggregate share    adds the coordinator's sum to that of its shares and publishes
 
@@ -45,15 +45,15 @@ from faircount.protocol.topologies.two_servers.messages import (
     BatchManifest,
     ManifestEntry,
     NextPartRequest,
-    PartVerdicts,
+    PartVerification,
 )
 from faircount.protocol.topologies.two_servers.reports import (
-    Release,
-    form_of,
+    AggregateContext,
     opens_commitment,
+    report_layout_of,
     unpack_verifier_shares,
 )
-from faircount.protocol.topologies.two_servers.verdicts import judge_part
+from faircount.protocol.topologies.two_servers.verification import verify_part
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import (
     MerkleFrontier,
@@ -85,8 +85,8 @@ class ServersProgress(PartsState):
     # user id of its last entry, above which the next part goes on.
     authentic_entries: tuple[int, ...] = ()
     last_users: tuple[bytes, ...] = ()
-    # Parts whose encrypted shares have been judged.
-    judged_parts: int = 0
+    # Parts whose encrypted shares have been verified.
+    verified_parts: int = 0
     # The Merkle tree over the accepted reports of those parts.
     accepted: MerkleFrontier = field(default_factory=MerkleFrontier)
 
@@ -165,7 +165,7 @@ class TwoServersAggregator(AggregatorRules):
             next_request = _request_part(s, part_hash, len(earlier))
             return replace(begun, topology_state=state), (next_request,)
 
-        after, out = _admit_manifest(begun, rows, manifest, sum(authentic_entries))
+        after, out = _record_whole_manifest(begun, rows, manifest, sum(authentic_entries))
         is_settled = after.manifest is not None or after.phase in FINAL
         # check: refused-manifest-rolled-back - a refused manifest leaves nothing behind
         if not is_settled:
@@ -189,14 +189,14 @@ class TwoServersAggregator(AggregatorRules):
             return s, (reject(Reason.CONFLICT, why),)
         progress = _progress(s)
         # check: shares-of-this-part - the coordinator repeats a part in place of another one
-        if batch.number != progress.judged_parts:
-            return s, (_request_part(s, s.manifest_hash, progress.judged_parts),)
+        if batch.number != progress.verified_parts:
+            return s, (_request_part(s, s.manifest_hash, progress.verified_parts),)
         entries = get_part(s, rows, batch.number).entries
         if not _are_shares_of(entries, batch.encrypted_shares):
             why = "these are not the encrypted shares of the manifest: send them again"
             return s, (reject(Reason.WRONG_SHARES, why),)
         # From here on the aggregator has data that depend on answers, so an abort is charged.
-        return _judge_batch(replace(s, has_answer_data=True), rows, entries, batch, progress)
+        return _verify_batch(replace(s, has_answer_data=True), rows, entries, batch, progress)
 
     def on_aggregate_share(
         self, s: Aggregator, rows: StepRows, message: AggregateShare
@@ -221,7 +221,7 @@ class TwoServersAggregator(AggregatorRules):
         reports = manifest_size(s)
         counted = len(members_of(accepted.members, reports) or ())
         return aggregator.publish(
-            s, rows, total, counted, None, accepted.root, refused=reports - counted
+            s, rows, total, counted, None, accepted.root, rejected=reports - counted
         )
 
     def earlier_parts(self, s: Aggregator, rows: StepRows) -> tuple[Message, ...]:
@@ -286,7 +286,7 @@ def _part_problem(
         return reject(Reason.MALFORMED, why)
     # check: manifest-size - with more entries than people some are made up
     if manifest.size > s.params.n_max:
-        return reject(Reason.FULL, f"more than {s.params.n_max} users")
+        return reject(Reason.FULL, f"more than {s.params.n_max} participants")
     return None
 
 
@@ -297,20 +297,20 @@ def _is_out_of_order(progress: ServersProgress, manifest: BatchManifest) -> bool
     return bool(last) and bool(first) and first[0].user <= last[0]
 
 
-def _admit_manifest(
+def _record_whole_manifest(
     s: Aggregator, rows: StepRows, manifest: BatchManifest, authentic: int
 ) -> aggregator.Change:
     """The last part has arrived: record the whole manifest and reserve the budget, or refuse."""
     # check: distinct-keys - one key in two parts would stand for two people
     if not _has_distinct_keys(s, rows, manifest):
-        return s, (reject(Reason.MALFORMED, "two users have the same public key"),)
+        return s, (reject(Reason.MALFORMED, "two participants have the same public key"),)
     revealed = bytes(32)
     if s.params.proven:
         if not opens_commitment(s.params, Party.AGGREGATOR, s.committed_value):
             return aggregator.abort(s, rows, Ending(EndCode.AGGREGATOR_SECRET_LOST), spent=False)
         revealed = s.committed_value
     path = (Phase.CONFIRMED, Phase.SUBMITTING)
-    return aggregator.admit(s, rows, manifest, authentic, None, path, revealed)
+    return aggregator.record_manifest(s, rows, manifest, authentic, None, path, revealed)
 
 
 def _has_distinct_keys(s: Aggregator, rows: StepRows, manifest: BatchManifest) -> bool:
@@ -350,7 +350,7 @@ def _are_shares_of(entries: Sequence[ManifestEntry], encrypted_shares: Sequence[
     return True
 
 
-def _judge_batch(
+def _verify_batch(
     s: Aggregator,
     rows: StepRows,
     entries: Sequence[ManifestEntry],
@@ -358,30 +358,30 @@ def _judge_batch(
     progress: ServersProgress,
 ) -> aggregator.Change:
     """Decide which reports of a part are accepted, and add up the aggregator's shares of them."""
-    form = form_of(s.params.mechanism)
+    layout = report_layout_of(s.params.mechanism)
     coordinator_shares = None
-    if form is not None:
+    if layout is not None:
         # check: coordinator-value - a value chosen late lets invalid reports pass
         if not opens_commitment(s.params, Party.COORDINATOR, batch.revealed):
             ending = Ending(EndCode.COORDINATOR_CONTRADICTION, (), OTHER_VALUE)
             return aggregator.abort(s, rows, ending, spent=True)
-        coordinator_shares = unpack_verifier_shares(batch.verifier_shares, form, len(entries))
+        coordinator_shares = unpack_verifier_shares(batch.verifier_shares, layout, len(entries))
         if coordinator_shares is None:
             why = "these are not the verifier shares of the manifest's reports: send them again"
             return s, (reject(Reason.MALFORMED, why),)
-    verdicts, part_sum = judge_part(s, rows, entries, batch, coordinator_shares)
-    rows.part_verdicts.overwrite(part_key(progress.judged_parts), verdicts)
+    verification, part_sum = verify_part(s, rows, entries, batch, coordinator_shares)
+    rows.part_verifications.overwrite(part_key(progress.verified_parts), verification)
 
-    positions = members_of(verdicts.members, len(entries)) or ()
+    positions = members_of(verification.members, len(entries)) or ()
     accepted_entries = ((entries[at].user, entries[at].public_key) for at in positions)
     leaves = roster_leaves(accepted_entries, progress.accepted.count)
     accepted = progress.accepted.append(leaves)
-    state = replace(progress, judged_parts=progress.judged_parts + 1, accepted=accepted)
+    state = replace(progress, verified_parts=progress.verified_parts + 1, accepted=accepted)
     if s.partial_sum is not None:
         part_sum = add(s.partial_sum, part_sum, s.params.q)
     after = replace(s, partial_sum=part_sum, topology_state=state)
-    if state.judged_parts <= len(state.earlier):
-        return after, (_request_part(after, s.manifest_hash, state.judged_parts),)
+    if state.verified_parts <= len(state.earlier):
+        return after, (_request_part(after, s.manifest_hash, state.verified_parts),)
     return _fix_accepted(after, rows, accepted, batch.revealed)
 
 
@@ -393,19 +393,21 @@ def _fix_accepted(
     if not aggregator.is_still_private(s, accepted.count):
         ending = too_few_readable(accepted.count, s.params.minimum)
         return aggregator.abort(s, rows, ending, spent=True)
-    verdicts = _all_verdicts(s, rows)
-    members = _join_bitmaps(s, [part.members for part in verdicts])
+    verifications = _all_verifications(s, rows)
+    members = _join_bitmaps(s, [part.members for part in verifications])
     message = AcceptedReports(s.params.survey, s.manifest_hash, members, accepted.root)
     partial_sum = s.partial_sum
     if s.params.proven and partial_sum is not None:
         # With these the coordinator checks every proof again before it adds anything up.
         message = replace(
             message,
-            opened=_join_bitmaps(s, [part.opened for part in verdicts]),
-            verifier_shares=b"".join(part.verifier_shares for part in verdicts),
+            decrypted=_join_bitmaps(s, [part.decrypted for part in verifications]),
+            verifier_shares=b"".join(part.verifier_shares for part in verifications),
         )
-        release = Release.of(s.params, (revealed, s.committed_value), s.manifest_hash, members)
-        partial_sum = _sum_proven(s, partial_sum, verdicts, release)
+        context = AggregateContext.of(
+            s.params, (revealed, s.committed_value), s.manifest_hash, members
+        )
+        partial_sum = _sum_proven(s, partial_sum, verifications, context)
     return aggregator.sign_statement(
         s,
         message,
@@ -415,14 +417,14 @@ def _fix_accepted(
     )
 
 
-def _all_verdicts(s: Aggregator, rows: StepRows) -> list[PartVerdicts]:
+def _all_verifications(s: Aggregator, rows: StepRows) -> list[PartVerification]:
     """What was stored about the parts of the manifest, in order."""
-    verdicts = list[PartVerdicts]()
+    verifications = list[PartVerification]()
     for number in range(len(earlier_hashes(s)) + 1):
-        stored = rows.part_verdicts[part_key(number)]
-        if isinstance(stored, PartVerdicts):
-            verdicts.append(stored)
-    return verdicts
+        stored = rows.part_verifications[part_key(number)]
+        if isinstance(stored, PartVerification):
+            verifications.append(stored)
+    return verifications
 
 
 def _join_bitmaps(s: Aggregator, bitmaps: Iterable[bytes]) -> bytes:
@@ -439,17 +441,20 @@ def _join_bitmaps(s: Aggregator, bitmaps: Iterable[bytes]) -> bytes:
 
 
 def _sum_proven(
-    s: Aggregator, votes: Residues, verdicts: Iterable[PartVerdicts], release: Release
+    s: Aggregator,
+    votes: Residues,
+    verifications: Iterable[PartVerification],
+    context: AggregateContext,
 ) -> Residues:
     """The aggregate share of proven reports: coins are placed, and the server's noise is added."""
-    coins_per_user = release.mechanism.coins_per_user
+    coins_per_user = context.mechanism.coins_per_user
     coins = list[Residues]()
-    for part in verdicts:
+    for part in verifications:
         count = int.from_bytes(part.members, "big").bit_count()
         elements = unpack(part.coins, s.params.q, count * coins_per_user)
         coins.append(elements.reshape(count, coins_per_user))
     tally = Tally(votes, np.concatenate(coins))
-    return release.aggregate_share(Party.AGGREGATOR, s.noise_secret, tally)
+    return context.aggregate_share(Party.AGGREGATOR, s.noise_secret, tally)
 
 
 # --- rows for a step in another process -----------------------------------------------------------
@@ -460,7 +465,7 @@ def _places_read(s: Aggregator, rows: StepRows, message: Message) -> list[tuple[
     if isinstance(message, BatchManifest):
         # With the last of several parts the keys of all parts are compared.
         is_last_of_many = not message.more and message.number > 0
-        return None if is_last_of_many else _mac_key_places(message.entries)
+        return None if is_last_of_many else _mac_key_addresses(message.entries)
     if isinstance(message, AggregateShare):
         return []
     if not isinstance(message, ShareBatch):
@@ -468,14 +473,14 @@ def _places_read(s: Aggregator, rows: StepRows, message: Message) -> list[tuple[
     last = len(earlier_hashes(s))
     if s.phase is not Phase.COUNTING or message.number > last:
         return []
-    places = _mac_key_places(get_part(s, rows, message.number).entries)
+    addresses = _mac_key_addresses(get_part(s, rows, message.number).entries)
     if message.number < last:
-        places.append(("manifest_parts", part_key(message.number)))
+        addresses.append(("manifest_parts", part_key(message.number)))
     else:
-        # After the last part the verdicts on all parts become one set.
-        places += [("part_verdicts", part_key(number)) for number in range(last)]
-    return places
+        # After the last part the verifications of all parts become one set.
+        addresses += [("part_verifications", part_key(number)) for number in range(last)]
+    return addresses
 
 
-def _mac_key_places(entries: Iterable[ManifestEntry]) -> list[tuple[str, bytes]]:
+def _mac_key_addresses(entries: Iterable[ManifestEntry]) -> list[tuple[str, bytes]]:
     return [("mac_keys", entry.user) for entry in entries]

@@ -58,7 +58,7 @@ from faircount.protocol.topologies.two_servers.messages import (
     Report,
 )
 from faircount.protocol.topologies.two_servers.reports import (
-    Release,
+    AggregateContext,
     batch_rows,
     opens_commitment,
     vector_size,
@@ -121,7 +121,7 @@ class TwoServersCoordinator(CoordinatorRules):
         Its form is checked before it is acknowledged: a share that is no vector of field elements
         would spoil the sum of all others.
         """
-        user = coordinator.admit_person(s, rows, message.access, message.public_key)
+        user = coordinator.admit_participant(s, rows, message)
         if isinstance(user, Rejection):
             return s, (user,)
         size = vector_size(s.params.mechanism)
@@ -269,7 +269,7 @@ class TwoServersCoordinator(CoordinatorRules):
             counted = 0 if marks is None else int(marks.sum())
             wanted = (counted, accepted.root, manifest_size(s) - counted)
             # check: result-of-set - a result over another set, or with refused reports hidden
-            if wanted != (message.included, message.root, message.refused):
+            if wanted != (message.included, message.root, message.rejected):
                 why = "this result is over another set than the coordinator added up"
                 return s, (reject(Reason.WRONG_DIGEST, why),)
         return super().on_published(s, rows, message, statement)
@@ -326,9 +326,9 @@ class TwoServersCoordinator(CoordinatorRules):
     ) -> coordinator.Change:
         """How the survey ended, and whether it counts this participant, with an inclusion proof."""
         # check: inquiry-invited - anybody could ask whether a person took part
-        user = coordinator.invited_user(rows, message.access)
-        if user is None:
-            return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
+        user = coordinator.recognize_device(s, rows, message)
+        if isinstance(user, Rejection):
+            return s, (user,)
         if s.phase not in FINAL or s.final is None or s.final.signed.by != Party.AGGREGATOR:
             return s, (NotReady(s.params.survey, s.phase.encode()),)
         if s.phase is Phase.ABORTED:
@@ -341,17 +341,18 @@ class TwoServersCoordinator(CoordinatorRules):
             return s, (FinalStatement(s.final.signed),)
         return s, (result_for(s, rows, position),)
 
-    def rows_needed(self, message: Message) -> tuple[coordinator.Place, ...] | None:
+    def rows_needed(self, message: Message) -> tuple[coordinator.RowAddress, ...] | None:
         """A participant's message concerns that participant's rows only."""
         if not isinstance(message, Report | Withdrawal | OutcomeRequest):
             return None
         user = user_id(message.access)
-        if isinstance(message, OutcomeRequest):
-            return (("invited", user),)
-        places = (("invited", user), ("first_messages", user), ("withdrawn", user))
+        tables = ["invited", "devices", "notices"]
+        if not isinstance(message, OutcomeRequest):
+            tables += ["first_messages", "withdrawn"]
+        addresses = tuple((table, user) for table in tables)
         if isinstance(message, Report):
-            return (*places, ("keys", message.public_key))
-        return places
+            return (*addresses, ("keys", message.public_key))
+        return addresses
 
 
 # --- the manifest and the encrypted shares --------------------------------------------------------
@@ -444,9 +445,9 @@ def _set_problem(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> s
     # check: set-root - inclusion would be proven for another set than was added up
     if accepted.root != root:
         return OTHER_ROOT
-    # check: set-judged - the aggregator rejects valid reports or accepts invalid ones
+    # check: set-verified - the aggregator rejects valid reports or accepts invalid ones
     if not is_confirmed_by_proofs(s, rows, accepted):
-        return "it judged reports otherwise than the verifier shares of both servers do"
+        return "its accepted reports are not those that the verifier shares of both servers confirm"
     return None
 
 
@@ -469,9 +470,9 @@ def _with_aggregate_share(
 
 def _sum_proven(s: Coordinator, shares: Iterable[bytes], accepted: AcceptedReports) -> Residues:
     """The aggregate share of proven reports: coins are placed, and the server's noise is added."""
-    release = Release.of(s.params, revealed_values(s), s.manifest_hash, accepted.members)
-    bits = sum(release.mechanism.proven_bits)
+    context = AggregateContext.of(s.params, revealed_values(s), s.manifest_hash, accepted.members)
+    bits = sum(context.mechanism.proven_bits)
     blocks = batch_rows(shares, bits)
     # Only the bits are added up. The rest of a share is the proof.
-    tally = release.mechanism.tally(first_elements(block, s.params.q, bits) for block in blocks)
-    return release.aggregate_share(Party.COORDINATOR, s.noise_secret, tally)
+    tally = context.mechanism.tally(first_elements(block, s.params.q, bits) for block in blocks)
+    return context.aggregate_share(Party.COORDINATOR, s.noise_secret, tally)

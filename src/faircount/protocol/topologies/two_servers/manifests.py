@@ -17,7 +17,7 @@ from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.messages import BatchManifest, ManifestEntry
 from faircount.protocol.wire.codec import Message, encode, pack_records
-from faircount.protocol.wire.packed_rows import batched
+from faircount.protocol.wire.packed_rows import split_into_batches
 from faircount.protocol.wire.stored import TopologyState
 
 StoredParts = WriteOnce[bytes, Message]
@@ -54,7 +54,7 @@ def split_into_parts(
     params: SurveyParameters, entries: Iterable[ManifestEntry]
 ) -> Iterator[BatchManifest]:
     """The parts of a manifest with these entries, one at a time; one empty part if none."""
-    groups = batched(entries, messages.REPORTS_PER_PART)
+    groups = split_into_batches(entries, messages.REPORTS_PER_PART)
     group = next(groups, [])
     number = 0
     before = NO_PART_BEFORE

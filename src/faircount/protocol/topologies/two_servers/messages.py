@@ -10,7 +10,8 @@ from faircount.protocol.wire.codec import U8, U32, Hash, Id, Message, Party, Var
 class Report(Message):
     """A participant's whole response in one message.
 
-    `salt` hides the share in its commitment. The aggregator never sees it.
+    `salt` hides the share in its commitment. The aggregator never sees it. `device_key` verifies
+    what the participant sends later (`survey.devices`).
     """
 
     survey: Id
@@ -20,6 +21,7 @@ class Report(Message):
     salt: Id
     share: VarBytes
     encrypted_share: VarBytes
+    device_key: Hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class NextPartRequest(Message):
 class AcceptedReports(Message):
     """The accepted reports, fixed for good, as a bitmap over the manifest.
 
-    With proofs, also which encrypted shares the aggregator could decrypt (`opened`), and its
+    With proofs, also which encrypted shares the aggregator could decrypt (`decrypted`), and its
     verifier shares for those: the coordinator checks every proof again.
     """
 
@@ -86,7 +88,7 @@ class AcceptedReports(Message):
     manifest_hash: Hash
     members: VarBytes
     root: Hash
-    opened: VarBytes = b""
+    decrypted: VarBytes = b""
     verifier_shares: VarBytes = b""
 
 
@@ -100,14 +102,14 @@ class AggregateShare(Message):
 
 
 @message(23, Party.AGGREGATOR)
-class PartVerdicts(Message):
+class PartVerification(Message):
     """What the aggregator records about the reports of one part; kept until the end, never sent.
 
-    `opened` and `members` are bitmaps over the part: which encrypted shares could be decrypted, and
-    which reports are accepted.
+    `decrypted` and `members` are bitmaps over the part: which encrypted shares could be decrypted,
+    and which reports are accepted.
     """
 
-    opened: VarBytes
+    decrypted: VarBytes
     members: VarBytes
     verifier_shares: VarBytes
     coins: VarBytes

@@ -29,15 +29,15 @@ from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.server_secrets import commitment_of, noise_stream
 from faircount.protocol.topologies.two_servers.validity import (
     Query,
-    ReportForm,
+    ReportLayout,
     prove,
     query_at,
     query_point,
-    report_form,
+    report_layout,
 )
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.digests import tagged_hash
-from faircount.protocol.wire.packed_rows import batched, unpack_rows
+from faircount.protocol.wire.packed_rows import split_into_batches, unpack_rows
 from faircount.sharing.field import add, dtype_for, from_signed, uniform
 from faircount.sharing.keys import derive_key
 from faircount.sharing.packing import pack, packed_size, unpack
@@ -50,44 +50,44 @@ RevealedValues = tuple[bytes, bytes]
 """v1 and v2, the revealed values of the coordinator and the aggregator."""
 
 
-def form_of(mechanism: FieldMechanism) -> ReportForm | None:
-    """The form of a proven report; None where vectors are only summed."""
+def report_layout_of(mechanism: FieldMechanism) -> ReportLayout | None:
+    """The layout of a proven report; None where vectors are only summed."""
     if not mechanism.proven:
         return None
     proven = as_verified(mechanism)
-    return report_form(proven.modulus, *proven.proven_bits, proven.n)
+    return report_layout(proven.modulus, *proven.proven_bits, proven.n)
 
 
 def vector_size(mechanism: FieldMechanism) -> int:
     """Field elements that a client splits between the servers."""
-    form = form_of(mechanism)
-    return mechanism.N if form is None else form.width
+    layout = report_layout_of(mechanism)
+    return mechanism.N if layout is None else layout.width
 
 
 def describe_proof(mechanism: FieldMechanism) -> dict[str, object]:
     """What the published parameters state about the proof."""
-    form = form_of(mechanism)
-    if form is None:
+    layout = report_layout_of(mechanism)
+    if layout is None:
         return {}
     proof = {
-        "coins": form.coins,
-        "degree": form.degree,
-        "modulus": list(form.field.modulus),
+        "coins": layout.coins,
+        "degree": layout.degree,
+        "modulus": list(layout.field.modulus),
         "failure_bits": FAILURE_BITS,
-        "noise": "users" if form.coins else "servers",
+        "noise": "users" if layout.coins else "servers",
     }
     return {"proof": proof}
 
 
 def draw_vector(mechanism: FieldMechanism, answer: int, entropy: Entropy) -> Residues:
     """Draw what one client shares: its vector, or its report with the proof."""
-    form = form_of(mechanism)
-    if form is None:
+    layout = report_layout_of(mechanism)
+    if layout is None:
         vector: Residues = mechanism.respond_as(0, answer, entropy)
         return vector
-    bits = as_verified(mechanism).report_bits(answer, entropy).astype(dtype_for(form.q))
+    bits = as_verified(mechanism).report_bits(answer, entropy).astype(dtype_for(layout.q))
     # The blind comes from the client's entropy, never from the seed that the aggregator gets.
-    return prove(form, bits, uniform(form.q, form.degree, entropy))
+    return prove(layout, bits, uniform(layout.q, layout.degree, entropy))
 
 
 def _rows_at_once(width: int) -> int:
@@ -102,7 +102,7 @@ def row_blocks(count: int, width: int) -> Iterator[slice]:
 
 def batch_rows(values: Iterable[T], width: int) -> Iterator[list[T]]:
     """The same for rows that come one after the other."""
-    return batched(values, _rows_at_once(width))
+    return split_into_batches(values, _rows_at_once(width))
 
 
 # --- proofs ---------------------------------------------------------------------------------------
@@ -113,43 +113,43 @@ def opens_commitment(params: SurveyParameters, server: Party, value: bytes) -> b
     return commitment_of(params, server) == sha256(value).digest()
 
 
-def derive_query(params: SurveyParameters, form: ReportForm, values: RevealedValues) -> Query:
+def derive_query(params: SurveyParameters, layout: ReportLayout, values: RevealedValues) -> Query:
     """The one query of the survey, from both servers' values.
 
     A second query about the same report would reveal more than its validity.
     """
     # Neither value alone decides the key, and the label keeps it apart from the coins' placement.
     key = derive_key(b"".join(values), params.digest, tagged_hash(b"query"))
-    return query_at(form, query_point(form, key))
+    return query_at(layout, query_point(layout, key))
 
 
-def pack_verifier_shares(verifier_shares: Residues, form: ReportForm) -> bytes:
+def pack_verifier_shares(verifier_shares: Residues, layout: ReportLayout) -> bytes:
     """Pack the verifier shares of many reports for sending."""
-    return pack(verifier_shares.reshape(-1), form.q)
+    return pack(verifier_shares.reshape(-1), layout.q)
 
 
-def verifier_shares_bytes(form: ReportForm, count: int) -> int:
+def verifier_shares_bytes(layout: ReportLayout, count: int) -> int:
     """Bytes of the packed verifier shares of `count` reports."""
-    return packed_size(form.q, count * form.verifier_size)
+    return packed_size(layout.q, count * layout.verifier_size)
 
 
-def unpack_verifier_shares(packed: bytes, form: ReportForm, count: int) -> Residues | None:
+def unpack_verifier_shares(packed: bytes, layout: ReportLayout, count: int) -> Residues | None:
     """The verifier shares of `count` reports, one row each; None if the bytes are malformed."""
     # The bytes come from the other server: they may be anything.
     try:
-        elements = unpack(packed, form.q, count * form.verifier_size)
+        elements = unpack(packed, layout.q, count * layout.verifier_size)
     except ShareError:
         return None
-    return elements.reshape(count, form.verifier_size)
+    return elements.reshape(count, layout.verifier_size)
 
 
 def compute_verifier_shares(query: Query, packed_shares: Iterable[bytes]) -> Residues:
     """The coordinator's verifier shares, from its shares as clients sent them."""
-    form = query.form
+    layout = query.layout
     # The empty first block gives the result its shape if there are no reports.
-    blocks = [np.empty((0, form.verifier_size), dtype=dtype_for(form.q))]
-    for packed in batch_rows(packed_shares, form.width):
-        shares, _ = unpack_rows(packed, form.q, form.width)
+    blocks = [np.empty((0, layout.verifier_size), dtype=dtype_for(layout.q))]
+    for packed in batch_rows(packed_shares, layout.width):
+        shares, _ = unpack_rows(packed, layout.q, layout.width)
         blocks.append(query.verifier_shares(shares))
     return np.concatenate(blocks)
 
@@ -158,7 +158,7 @@ def compute_verifier_shares(query: Query, packed_shares: Iterable[bytes]) -> Res
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class AggregateContext:
     """What the one aggregate of a survey with proven reports is derived from.
 
     Both servers' values, the manifest and the accepted reports fix everything random in it.
@@ -174,8 +174,8 @@ class Release:
     @classmethod
     def of(
         cls, params: SurveyParameters, values: RevealedValues, manifest_hash: bytes, members: bytes
-    ) -> "Release":
-        """The release of a survey whose mechanism has proven reports."""
+    ) -> "AggregateContext":
+        """The context of a survey whose mechanism has proven reports."""
         return cls(params, as_verified(params.mechanism), values, manifest_hash, members)
 
     def aggregate_share(self, server: Party, secret: bytes, tally: Tally) -> Residues:

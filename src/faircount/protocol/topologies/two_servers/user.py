@@ -20,6 +20,7 @@ from faircount.protocol.topologies.two_servers.messages import Report
 from faircount.protocol.topologies.two_servers.reports import draw_vector, vector_size
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
+from faircount.protocol.wire.signing import SigningKey
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import S2_INDEX, SEED_BYTES, Purpose, key_info
 from faircount.sharing.packing import pack
@@ -40,6 +41,7 @@ class Respondent(TopologyClientState):
     user: bytes
     public_key: bytes
     report: Report = field(repr=False)
+    device: SigningKey
 
 
 def respond(
@@ -65,10 +67,10 @@ def respond(
     # Whatever is random is drawn here and stored, so that a retry sends the same bytes.
     response = draw_vector(params.mechanism, answer, entropy)
     seed = entropy.bytes(SEED_BYTES)
-    return prepare(params, invitation, response, seed, crypto.keypair(entropy), entropy, crypto)
+    return make_report(params, invitation, response, seed, crypto.keypair(entropy), entropy, crypto)
 
 
-def prepare(
+def make_report(
     params: SurveyParameters,
     invitation: Invitation,
     response: Residues,
@@ -77,7 +79,10 @@ def prepare(
     entropy: Entropy,
     crypto: CryptoSuite,
 ) -> Respondent:
-    """The report for a vector, a seed and a key drawn before; `entropy` is for salt and nonce."""
+    """The report for a vector, a seed and a key drawn before.
+
+    `entropy` is for salt, nonce and the key of the device.
+    """
     user = invitation.user
     # Share 2 is the expansion of 16 bytes, so the report carries one vector and not two.
     second = expand_seed(crypto, params, user, keys.public, seed)
@@ -91,10 +96,18 @@ def prepare(
     encrypted_share = crypto.encrypt(secret, params.digest, info, seed, entropy)
     # The aggregator checks this MAC: the coordinator cannot make up participants.
     mac = invitation.authenticate_key(keys.public)
+    device = SigningKey.generate(entropy)
     report = Report(
-        params.survey, invitation.access, keys.public, mac, salt, share, encrypted_share
+        params.survey,
+        invitation.access,
+        keys.public,
+        mac,
+        salt,
+        share,
+        encrypted_share,
+        device.public,
     )
-    return Respondent(params, user, keys.public, report)
+    return Respondent(params, user, keys.public, report, device)
 
 
 def seed_info(params: SurveyParameters, user: bytes, public_key: bytes, commitment: bytes) -> bytes:
@@ -156,6 +169,10 @@ class TwoServersClient(Client):
         """The user id, and the key that the client made for this survey."""
         respondent = self._respondent(client)
         return respondent.user, respondent.public_key
+
+    def device(self, client: ClientState) -> SigningKey:
+        """The key that was drawn with the report."""
+        return self._respondent(client).device
 
     def _respondent(self, client: ClientState) -> Respondent:
         found: Respondent = require_state(client, Respondent)

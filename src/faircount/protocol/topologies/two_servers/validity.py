@@ -48,8 +48,8 @@ MOST_BITS = 2600
 
 
 @dataclass(frozen=True, slots=True)
-class ReportForm:
-    """The form of a proven report: N response bits and m coins over F_q, a query of degree k."""
+class ReportLayout:
+    """The layout of a proven report: N response bits and m coins over F_q, a query of degree k."""
 
     q: int
     items: int
@@ -78,8 +78,8 @@ class ReportForm:
 
 
 @lru_cache(maxsize=64)
-def report_form(q: int, items: int, coins: int, users: int) -> ReportForm:
-    """The form in which an invalid report of `users` passes with probability 2^-40 at most.
+def report_layout(q: int, items: int, coins: int, users: int) -> ReportLayout:
+    """The layout in which an invalid report of `users` passes with probability 2^-40 at most.
 
     Raises:
         ParameterError: too many bits, or fewer field elements than bits
@@ -95,20 +95,20 @@ def report_form(q: int, items: int, coins: int, users: int) -> ReportForm:
         raise ParameterError(
             f"{bits} bits are proven in a field of at least as many elements, not {q}"
         )
-    return ReportForm(q, items, coins, smallest_degree(q, 2 * (bits - 1), users << FAILURE_BITS))
+    return ReportLayout(q, items, coins, smallest_degree(q, 2 * (bits - 1), users << FAILURE_BITS))
 
 
-def prove(form: ReportForm, bits: Residues, blind: Residues) -> Residues:
+def prove(layout: ReportLayout, bits: Residues, blind: Residues) -> Residues:
     """A report with its proof: the bits, the blind s of k uniform elements, and h.
 
     The blind must be independent of the aggregator's seed. Otherwise the aggregator would know s,
     and read the response from f(r).
     """
-    q = form.q
-    size = form.bits
+    q = layout.q
+    size = layout.bits
     # Most bits are 0: only the rows of the basis with a 1 are added.
     ones = np.flatnonzero(bits)
-    f = np.zeros(size + form.degree, dtype=np.uint64)
+    f = np.zeros(size + layout.degree, dtype=np.uint64)
     f[:size] = matrix_product(bits[ones], lagrange_basis(q, size)[ones], q)
     f = reduce_mod(f + polynomial_product(vanishing_polynomial(q, size), blind, q), q)
     f_minus_one = f.copy()
@@ -121,25 +121,25 @@ def prove(form: ReportForm, bits: Residues, blind: Residues) -> Residues:
 class Query:
     """The query at one point: the matrix from reports to verifier shares, and Z(r) as a matrix."""
 
-    form: ReportForm
+    layout: ReportLayout
     matrix: Words
     vanishing: Words
 
     def verifier_shares(self, shares: Residues) -> Residues:
         """A server's verifier shares, from its shares of reports with proofs, one row each."""
-        return matrix_product(shares, self.matrix, self.form.q).astype(dtype_for(self.form.q))
+        return matrix_product(shares, self.matrix, self.layout.q).astype(dtype_for(self.layout.q))
 
     def accepts(self, first: Residues, second: Residues) -> Bools:
         """Which reports are valid, from the verifier shares of both servers."""
-        form = self.form
-        k = form.degree
-        verifier = add(first, second, form.q)
+        layout = self.layout
+        k = layout.degree
+        verifier = add(first, second, layout.q)
         f = verifier[:, :k]
         h = verifier[:, k : 2 * k]
         votes = verifier[:, 2 * k]
-        one = np.broadcast_to(form.field.element(1).astype(f.dtype), f.shape)
-        left = form.field.multiply(f, subtract(f, one, form.q))
-        right = matrix_product(h, self.vanishing, form.q)
+        one = np.broadcast_to(layout.field.element(1).astype(f.dtype), f.shape)
+        left = layout.field.multiply(f, subtract(f, one, layout.q))
+        right = matrix_product(h, self.vanishing, layout.q)
         return np.asarray(
             # check: one-vote - a malicious client votes many times in one report
             (votes == 1)
@@ -149,13 +149,13 @@ class Query:
 
 
 @lru_cache(maxsize=16)
-def query_at(form: ReportForm, point: tuple[int, ...]) -> Query:
+def query_at(layout: ReportLayout, point: tuple[int, ...]) -> Query:
     """The query at a point of F_{q^k} outside F_q; computed once for a survey."""
-    field = form.field
-    k = form.degree
-    size = form.bits
+    field = layout.field
+    k = layout.degree
+    size = layout.bits
     # A point of F_q would show a bit itself, f(i) = w_i, and not a blinded value.
-    in_range = all(0 <= element < form.q for element in point)
+    in_range = all(0 <= element < layout.q for element in point)
     if len(point) != k or not any(point[1:]) or not in_range:
         raise ParameterError("a query is made at a point outside the field of the shares")
     r = np.array(point, dtype=np.uint64)
@@ -163,20 +163,20 @@ def query_at(form: ReportForm, point: tuple[int, ...]) -> Query:
     powers = field.powers(r, size + 2 * k - 1)
     # Linear in the report: f(r) = sum of w_i L_i(r) + Z(r) s(r), and h(r) by powers of r.
     # Rows: w, s, h. Columns: f(r), h(r), the sum of the response's bits.
-    matrix = np.zeros((form.width, form.verifier_size), dtype=np.uint64)
+    matrix = np.zeros((layout.width, layout.verifier_size), dtype=np.uint64)
     matrix[:size, :k] = basis
     matrix[size : size + k, :k] = field.multiply(powers[:k], z)
     matrix[size + k :, k : 2 * k] = powers
-    matrix[: form.items, 2 * k] = 1
-    return Query(form, matrix, field.multiplication_matrix(z))
+    matrix[: layout.items, 2 * k] = 1
+    return Query(layout, matrix, field.multiplication_matrix(z))
 
 
-def query_point(form: ReportForm, key: bytes) -> tuple[int, ...]:
+def query_point(layout: ReportLayout, key: bytes) -> tuple[int, ...]:
     """Derive the point from a key: the first k elements of its expansion that are not in F_q."""
-    k = form.degree
+    k = layout.degree
     # All but a fraction q^(1-k) of the points lie outside F_q, so the first try nearly always does.
     for tried in count(1):
-        found = expand(key, form.q, tried * k)[-k:].tolist()
+        found = expand(key, layout.q, tried * k)[-k:].tolist()
         if any(found[1:]):
             break
     return tuple(found)

@@ -26,8 +26,8 @@ from faircount.protocol.topologies.two_servers.reports import (
     RevealedValues,
     compute_verifier_shares,
     derive_query,
-    form_of,
     pack_verifier_shares,
+    report_layout_of,
     unpack_verifier_shares,
     verifier_shares_bytes,
 )
@@ -65,10 +65,10 @@ def with_verifier_shares(s: Coordinator, rows: StepRows) -> Coordinator:
     If a restore has lost reports, nothing is stored. Whether the stored shares are those of the
     manifest is not checked here: `is_complete` does that before anything is sent.
     """
-    form = form_of(s.params.mechanism)
-    if form is None:
+    layout = report_layout_of(s.params.mechanism)
+    if layout is None:
         return s
-    query = derive_query(s.params, form, revealed_values(s))
+    query = derive_query(s.params, layout, revealed_values(s))
     packed_parts = list[bytes]()
     for part in iterate_parts(s, rows):
         shares = list[bytes]()
@@ -77,7 +77,7 @@ def with_verifier_shares(s: Coordinator, rows: StepRows) -> Coordinator:
             if report is None:
                 return s
             shares.append(report.share)
-        packed_parts.append(pack_verifier_shares(compute_verifier_shares(query, shares), form))
+        packed_parts.append(pack_verifier_shares(compute_verifier_shares(query, shares), layout))
     return replace(s, topology_state=replace(servers_state(s), verifier_shares=tuple(packed_parts)))
 
 
@@ -86,37 +86,37 @@ def is_confirmed_by_proofs(s: Coordinator, rows: StepRows, accepted: AcceptedRep
 
     Which reports are valid follows from the verifier shares of both servers.
     """
-    form = form_of(s.params.mechanism)
-    if form is None:
+    layout = report_layout_of(s.params.mechanism)
+    if layout is None:
         return True
     own_parts = servers_state(s).verifier_shares
     if not own_parts:
         # A restore has lost reports. Then the set need not be checked, for nothing is added up.
         return not s.rules.is_complete(s, rows)
-    opened = marks_of(accepted.opened, manifest_size(s))
+    decrypted = marks_of(accepted.decrypted, manifest_size(s))
     members = accepted_marks(s, accepted)
     if (
-        opened is None
+        decrypted is None
         or members is None
-        # check: accepted-were-opened - the aggregator accepts shares that it could not open
-        or (members & ~opened).any()
+        # check: accepted-were-decrypted - the aggregator accepts shares that it could not decrypt
+        or (members & ~decrypted).any()
     ):
         return False
-    query = derive_query(s.params, form, revealed_values(s))
+    query = derive_query(s.params, layout, revealed_values(s))
     # The aggregator's verifier shares are packed part by part, like those of the coordinator.
     unread = accepted.verifier_shares
     for number, packed in enumerate(own_parts):
         first = number * messages.REPORTS_PER_PART
         part = slice(first, first + messages.REPORTS_PER_PART)
-        opened_in_part = opened[part]
-        count = int(opened_in_part.sum())
-        size = verifier_shares_bytes(form, count)
-        theirs = unpack_verifier_shares(unread[:size], form, count)
-        own = unpack_verifier_shares(packed, form, len(opened_in_part))
+        decrypted_in_part = decrypted[part]
+        count = int(decrypted_in_part.sum())
+        size = verifier_shares_bytes(layout, count)
+        theirs = unpack_verifier_shares(unread[:size], layout, count)
+        own = unpack_verifier_shares(packed, layout, len(decrypted_in_part))
         if theirs is None or own is None:
             return False
-        is_valid = query.accepts(own[opened_in_part], theirs)
-        if (is_valid != members[part][opened_in_part]).any():
+        is_valid = query.accepts(own[decrypted_in_part], theirs)
+        if (is_valid != members[part][decrypted_in_part]).any():
             return False
         unread = unread[size:]
     # check: no-extra-verifier-shares - verifier shares about nobody would go unchecked

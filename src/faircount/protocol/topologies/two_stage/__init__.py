@@ -89,7 +89,8 @@ class TwoStage(Topology):
         """Refuse parameters in which insiders, helpers or the commitment do not fit together."""
         if params.phi and params.mechanism.insiders != params.phi:
             raise ParameterError(
-                "give insiders = phi: the promise must hold against as many users as the shares do"
+                "give insiders = phi: the promise must hold against as many insiders as the "
+                "shares do"
             )
         # Fewer reporters than phi + 1 could not hold that many slots.
         if params.minimum <= params.phi:
@@ -102,7 +103,7 @@ class TwoStage(Topology):
                 "k is 0 for m'_j helpers, or phi + 1 for that many; only 0 without phi"
             )
         # Without a commitment the aggregator could choose the value, and so the helpers, late.
-        if params.keys.s2_commitment == NO_COMMITMENT:
+        if params.keys.aggregator_commitment == NO_COMMITMENT:
             raise ParameterError(
                 "two-stage surveys elect helpers: the aggregator must commit to a value"
             )

@@ -23,10 +23,10 @@ from faircount.accounting import guarantee
 from faircount.accounting.guarantee import Adversary
 from faircount.core.arrays import Residues
 from faircount.mechanisms.two_stage import TwoStageSum, as_two_stage
-from faircount.protocol.peers import opening
+from faircount.protocol.peers import unmasking
 from faircount.protocol.peers.messages import AggregateTotal
-from faircount.protocol.peers.opening import PeersAggregator
 from faircount.protocol.peers.self_mask import AttemptContext
+from faircount.protocol.peers.unmasking import PeersAggregator
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.roles.rows import StepRows
@@ -160,7 +160,7 @@ class TwoStageAggregator(PeersAggregator):
         self, s: Aggregator, rows: StepRows, manifest: TwoStageManifest
     ) -> aggregator.Change:
         """Check the manifest of an attempt, record it and decrypt its seeds."""
-        known = opening.answer_known_manifest(s, manifest)
+        known = unmasking.answer_known_manifest(s, manifest)
         if known is not None:
             return known
         ballot = ballot_of(s)
@@ -172,7 +172,7 @@ class TwoStageAggregator(PeersAggregator):
         problem = _manifest_problem(s, manifest, ballot, slots, numbers)
         if problem is not None or slots is None or numbers is None:
             return aggregator.refuse_manifest(s, problem)
-        step = opening.admit_attempt(s, rows, manifest, len(numbers), None)
+        step = unmasking.record_attempt(s, rows, manifest, len(numbers), None)
         # A manifest that was refused, for example over budget, leaves the state without it.
         is_recorded = step[0].manifest == manifest
         return _name_readable(s, manifest, ballot, slots, step) if is_recorded else step
@@ -184,7 +184,7 @@ class TwoStageAggregator(PeersAggregator):
         """
         if s.phase in FINAL:
             return s, s.newest_statements
-        counts = opening.unmask_total(s, message)
+        counts = unmasking.unmask_total(s, message)
         if isinstance(counts, Rejection):
             return s, (counts,)
         manifest = s.manifest
@@ -204,7 +204,7 @@ class TwoStageAggregator(PeersAggregator):
 
 
 def _announcement_reply(s: Aggregator, message: Announcement) -> AnnouncementReply:
-    n = opening.roster_size(s)
+    n = unmasking.roster_size(s)
     eligible = bitmap((entry.place for entry in message.entries if entry.place < n), n)
     keys = tuple(entry.public_key for entry in message.entries)
     return AnnouncementReply(s.params.survey, message.request_hash, eligible, keys)
@@ -212,7 +212,7 @@ def _announcement_reply(s: Aggregator, message: Announcement) -> AnnouncementRep
 
 def _entries_problem(s: Aggregator, entries: Sequence[ReporterKey]) -> Rejection | None:
     """Why these participants and keys cannot be elected; the MACs of the keys are checked later."""
-    n = opening.roster_size(s)
+    n = unmasking.roster_size(s)
     places = {entry.place for entry in entries}
     keys = {entry.public_key for entry in entries}
     if (
@@ -220,16 +220,18 @@ def _entries_problem(s: Aggregator, entries: Sequence[ReporterKey]) -> Rejection
         # check: elected-once - a user elected twice fills the set and hides nobody
         or len(places) != len(entries)
     ):
-        return reject(Reason.MALFORMED, "an election is held of users of the roster, each once")
+        return reject(
+            Reason.MALFORMED, "an election is held of participants of the roster, each once"
+        )
     if (
         len(keys) != len(entries)
         # check: reporting-key-fresh - a key of the roster would link a report to its user
-        or not keys.isdisjoint(opening.entry(s, i)[1] for i in range(n))
+        or not keys.isdisjoint(unmasking.entry(s, i)[1] for i in range(n))
     ):
         return reject(Reason.MALFORMED, "a reporter has one key, made for this, and nobody else's")
     # check: election-minimum - an election among few users shows nearly one user's items
     if len(entries) < s.params.minimum:
-        why = f"{len(entries)} users indicated, {s.params.minimum} are needed"
+        why = f"{len(entries)} participants indicated, {s.params.minimum} are needed"
         return reject(Reason.TOO_FEW, why)
     return None
 
@@ -248,7 +250,7 @@ def _rejected_positions(
 def _is_authentic(s: Aggregator, rows: StepRows, entry: ReporterKey) -> bool:
     """Whether the MAC of this reporting key was made with the invitation of its user."""
     # The key comes from the owner, not from the coordinator.
-    key = rows.mac_keys.get(opening.entry(s, entry.place)[0])
+    key = rows.mac_keys.get(unmasking.entry(s, entry.place)[0])
     # check: reporting-key-purpose - an enrolment key and its MAC are used again to report
     return verify_entry_mac(key, s.params.digest, entry.public_key, entry.mac, REPORTING_LABEL)
 
@@ -308,7 +310,7 @@ def _name_readable(
     masks = None if unreadable else _sum_masks(s, slots, seeds)
     readable = sorted(holders - unreadable)
     root = _reporters_root(ballot, manifest)
-    return opening.state_accepted(s, step, manifest.set_digest, readable, masks, root)
+    return unmasking.state_accepted(s, step, manifest.set_digest, readable, masks, root)
 
 
 def _attempt_context(s: Aggregator, helper: HelperSums) -> AttemptContext:
@@ -318,7 +320,7 @@ def _attempt_context(s: Aggregator, helper: HelperSums) -> AttemptContext:
 def _decrypt_seed(s: Aggregator, helper: HelperSums, encrypted_seed: bytes) -> bytes:
     """The seed of a helper's mask; empty if it cannot be decrypted."""
     context = _attempt_context(s, helper)
-    seeds = opening.decrypt_seeds(s, context, [helper.holder], [encrypted_seed])
+    seeds = unmasking.decrypt_seeds(s, context, [helper.holder], [encrypted_seed])
     return seeds.get(helper.holder, b"")
 
 

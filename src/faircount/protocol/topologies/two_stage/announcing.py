@@ -60,8 +60,8 @@ class AnnouncingCoordinator(PeersCoordinator):
         """The secret from which reporters get their numbers; only the coordinator knows it."""
         if len(order_key) != 32:
             raise ProtocolError(
-                "The coordinator numbers users in a secret order here: give it 32 random bytes as "
-                "order_key"
+                "The coordinator numbers participants in a secret order here: give it 32 random "
+                "bytes as order_key"
             )
         return TwoStageState(None, order_key=order_key)
 

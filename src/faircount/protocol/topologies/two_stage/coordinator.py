@@ -209,11 +209,11 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         return [] if s.manifest is None else slots_of(s, s.attempt).holder.tolist()
 
     def continue_with(
-        self, s: Coordinator, rows: StepRows, opened: tuple[int, ...]
+        self, s: Coordinator, rows: StepRows, decrypted: tuple[int, ...]
     ) -> coordinator.Change:
         """Send the one total if all helpers' seeds decrypt; otherwise replace the other helpers."""
         holders = {helper.holder for helper in current_helper_sums(s)}
-        unreadable = holders - set(opened)
+        unreadable = holders - set(decrypted)
         if unreadable:
             reopened = replace(s, phase=advance(s.phase, Phase.SUBMITTING))
             return _begin_attempt(reopened, rows, unreadable, ())

@@ -51,7 +51,7 @@ class Slots:
     def __len__(self) -> int:
         return len(self.item)
 
-    def owed(self, items: Sequence[int], attempt: int) -> Ints:
+    def find_owed(self, items: Sequence[int], attempt: int) -> Ints:
         """Positions of the slots of these items that get a holder in this attempt.
 
         Their shares are due from the reporters of the items.
@@ -159,11 +159,11 @@ def tally_problem(params: SurveyParameters, n: int, election: Election) -> Rejec
     if eligible is None or not len(reporters) == len(election.lists) == params.N:
         return reject(
             Reason.MALFORMED,
-            "an election names users of the roster, a number and a list for every item",
+            "an election names participants of the roster, a number and a list for every item",
         )
     if len(eligible) < params.minimum:
         return reject(
-            Reason.TOO_FEW, f"{len(eligible)} users indicated, {params.minimum} are needed"
+            Reason.TOO_FEW, f"{len(eligible)} participants indicated, {params.minimum} are needed"
         )
     # A key that occurs twice would let one reporter answer under two numbers.
     if len(election.keys) != len(eligible) or len(set(election.keys)) != len(eligible):
@@ -172,7 +172,8 @@ def tally_problem(params: SurveyParameters, n: int, election: Election) -> Rejec
     # check: counts-fit - the coordinator makes up counts to steer who is elected
     if max(reporters) > len(eligible) or sum(reporters) != reported * len(eligible):
         return reject(
-            Reason.MALFORMED, f"{len(eligible)} users who report {reported} items each do not fit"
+            Reason.MALFORMED,
+            f"{len(eligible)} participants who report {reported} items each do not fit",
         )
     return None
 
@@ -186,13 +187,13 @@ def verify_election(
     Cached, as `draw_orders` and `draw_ballot` are, for simulations, in which all clients check the
     same one.
     """
-    election = verify_message(params.keys.s2, Party.AGGREGATOR, signed)
+    election = verify_message(params.keys.aggregator, Party.AGGREGATOR, signed)
     if not isinstance(election, Election) or election.survey != params.survey:
         return reject(Reason.UNSIGNED, "The aggregator did not sign this election")
     if election.digest != digest:
         return reject(Reason.WRONG_DIGEST, "the election was held for another roster")
     # check: election-value - the aggregator picks the helpers by choosing its value late
-    if sha256(election.revealed).digest() != params.keys.s2_commitment:
+    if sha256(election.revealed).digest() != params.keys.aggregator_commitment:
         return reject(
             Reason.WRONG_DIGEST, "The aggregator revealed another value than it had committed to"
         )

@@ -41,14 +41,16 @@ def list_root(salt: bytes, numbers: tuple[int, ...]) -> bytes:
 def prove_listed(salt: bytes, numbers: Sequence[int], number: int) -> ListProof:
     """The proof that a number is on the list with this salt."""
     # The proof shows a reporter its position on the list, and nobody else's number.
-    place = numbers.index(number)
-    path = prove(_list_tree(salt, tuple(numbers)), place).path
-    return ListProof(place, _number_salt(salt, number), path)
+    position = numbers.index(number)
+    path = prove(_list_tree(salt, tuple(numbers)), position).path
+    return ListProof(position, _number_salt(salt, number), path)
 
 
 def is_listed(proof: ListProof, number: int, size: int, root: bytes) -> bool:
     """Whether the proof leads from the number to the root of a list of this size."""
-    return verify_proof(MerkleProof(proof.place, size, proof.path), _leaf(proof.salt, number), root)
+    return verify_proof(
+        MerkleProof(proof.position, size, proof.path), _leaf(proof.salt, number), root
+    )
 
 
 @lru_cache(maxsize=256)

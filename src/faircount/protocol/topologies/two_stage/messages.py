@@ -95,9 +95,9 @@ class VanishedHelper:
 
 @dataclass(frozen=True, slots=True)
 class ListProof:
-    """Proof that a reporter is on an item's list: its place, its salt, and the audit path."""
+    """Proof that a reporter is on an item's list: its position, its salt, and the audit path."""
 
-    place: U32
+    position: U32
     salt: Hash
     path: Sequence[Hash]
 

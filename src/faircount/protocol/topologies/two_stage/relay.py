@@ -172,7 +172,7 @@ def items_of(s: Coordinator, index: int) -> tuple[int, ...]:
 
 def owed_shares(s: Coordinator, index: int, attempt: int) -> Ints:
     """Positions of the slots for which a reporter sends its shares in an attempt."""
-    return slots_of(s, attempt).owed(items_of(s, index), attempt)
+    return slots_of(s, attempt).find_owed(items_of(s, index), attempt)
 
 
 def make_assignment(s: Coordinator, index: int) -> Assignment:

@@ -104,10 +104,10 @@ def indicate(member: Member, invitation: Invitation, answer: int, entropy: Entro
     # Everything random about the response is drawn here, once, and stored before A_i is sent.
     drawn = as_two_stage(member.params.mechanism).respond_as(member.index, answer, entropy)
     items = tuple(np.flatnonzero(drawn.indicators[0]).tolist())
-    return prepare(member, invitation, items, drawn.bits[0, list(items)], entropy)
+    return make_report(member, invitation, items, drawn.bits[0, list(items)], entropy)
 
 
-def prepare(
+def make_report(
     member: Member, invitation: Invitation, items: tuple[int, ...], bits: Residues, entropy: Entropy
 ) -> Participant:
     """The same with set and bits drawn before; `entropy` is for the reporting key."""
@@ -198,7 +198,7 @@ def _assignment_problem(
         return reject(
             Reason.LATE, "this user did not share in the first attempt, so it is not in the set"
         )
-    if not slots.owed(user.items, request.attempt).size:
+    if not slots.find_owed(user.items, request.attempt).size:
         return reject(Reason.MALFORMED, "no slot of this user's items has a new holder")
     return None
 
@@ -239,7 +239,7 @@ def _encrypt_shares(
     crypto = member.crypto
     if user.shares is None:
         raise ProtocolError("shares are drawn before they are encrypted")
-    owed = slots.owed(user.items, attempt)
+    owed = slots.find_owed(user.items, attempt)
     # Shares are stored for all slots of the reported items, in the order of the slots.
     stored = np.flatnonzero(np.isin(slots.item, user.items))
     packed = pack_rows(user.shares[np.searchsorted(stored, owed)][:, None], member.params.q)

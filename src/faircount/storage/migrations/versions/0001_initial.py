@@ -12,10 +12,10 @@ down_revision = None
 
 _COLUMNS: dict[str, str] = {
     "meta": "name:text* value:text",
-    "surveys": "id:bytes* params:bytes owner:bytes head_nonce:bytes? generation:number "
-    "version:number head_version:number state:text attempt:number users:number "
-    "withdrawn:number people:number opened_at:number? due_at:number? held_since:number? "
-    "since:number extended:number",
+    "surveys": "id:bytes* params:bytes owner:bytes operators:bytes main_nonce:bytes? "
+    "generation:number version:number main_version:number phase:text attempt:number "
+    "participants:number withdrawn:number invited:number opened_at:number? due_at:number? "
+    "held_since:number? since:number extended:number",
     "state_rows": "survey:bytes* store:text* key:bytes* hash:bytes encrypted:bytes?",
     "parts": "survey:bytes* part:number* hash:bytes encrypted:bytes?",
     "survey_keys": "id:bytes* owner:bytes encrypted:bytes? used_by:bytes?",

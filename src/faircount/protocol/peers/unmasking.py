@@ -26,7 +26,7 @@ from faircount.protocol.survey.phases import FINAL, Phase, advance
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Reason, Rejection, Reservation, reject
-from faircount.protocol.wire.packed_rows import batched, sum_batches
+from faircount.protocol.wire.packed_rows import split_into_batches, sum_batches
 from faircount.sharing.field import check_residues, subtract
 from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import unpack
@@ -119,7 +119,7 @@ def answer_known_manifest(s: Aggregator, manifest: Any) -> aggregator.Change | N
     return s, (reject(Reason.CONFLICT, "another manifest is recorded"), reservation.signed)
 
 
-def admit_attempt(
+def record_attempt(
     s: Aggregator, rows: StepRows, manifest: Any, members: int, places: Sequence[int] | None
 ) -> aggregator.Change:
     """Record the manifest of an attempt and reserve the budget, or refuse it.
@@ -132,7 +132,7 @@ def admit_attempt(
         return aggregator.refuse_manifest(s, problem)
     # A further attempt goes back through SUBMITTING.
     path = () if s.phase is Phase.SUBMITTING else (Phase.SUBMITTING,)
-    return aggregator.admit(s, rows, manifest, members, places, path)
+    return aggregator.record_manifest(s, rows, manifest, members, places, path)
 
 
 def decrypt_seeds(
@@ -153,7 +153,7 @@ def sum_self_masks(s: Aggregator, context: AttemptContext, seeds: Mapping[int, b
     count = s.params.N
 
     def expand_batches() -> Iterator[Residues]:
-        for places in batched(seeds, MASKS_AT_ONCE):
+        for places in split_into_batches(seeds, MASKS_AT_ONCE):
             some_seeds = [seeds[place] for place in places]
             infos = [context.mask_info(place) for place in places]
             yield s.crypto.expand_rows(some_seeds, context.digest, infos, q, count)
@@ -163,7 +163,7 @@ def sum_self_masks(s: Aggregator, context: AttemptContext, seeds: Mapping[int, b
 
 def state_accepted(
     s: Aggregator,
-    admitted: aggregator.Change,
+    recorded: aggregator.Change,
     set_digest: bytes,
     places: Sequence[int],
     partial_sum: Residues | None,
@@ -171,10 +171,10 @@ def state_accepted(
 ) -> aggregator.Change:
     """Sign, after the reservation, whose seeds could be decrypted.
 
-    `admitted` is the step that recorded the manifest. `partial_sum` is what the aggregator will
+    `recorded` is the step that recorded the manifest. `partial_sum` is what the aggregator will
     subtract from the total, or None if it cannot know that yet.
     """
-    after, out = admitted
+    after, out = recorded
     stated = AcceptedMembers(
         s.params.survey, after.manifest_hash, set_digest, bitmap(places, roster_size(s)), root
     )

@@ -32,7 +32,7 @@ MAX_DETAIL = 200
 """Characters that are logged of the aggregator's own sentence."""
 
 
-class LinkError(FaircountError):
+class AggregatorError(FaircountError):
     """The aggregator cannot be reached or gives an invalid answer: try the same again later.
 
     The message is shown to everybody in the status of a survey. `detail` is for the log: the
@@ -44,7 +44,7 @@ class LinkError(FaircountError):
         self.detail = detail
 
 
-class LostError(LinkError):
+class LostError(AggregatorError):
     """The aggregator was restored from a backup and can never answer for this survey again."""
 
 
@@ -54,19 +54,19 @@ def split_messages(body: bytes) -> tuple[Message, ...]:
     start = 0
     while start < len(body):
         if len(messages) == MAX_ANSWERS:
-            raise LinkError(f"the aggregator sends more than {MAX_ANSWERS} messages at once")
+            raise AggregatorError(f"the aggregator sends more than {MAX_ANSWERS} messages at once")
         size = int.from_bytes(body[start : start + 4], "big")
         encoded = body[start + 4 : start + 4 + size]
         # The first condition refuses a length of fewer than four bytes, which would be read as 0.
         if len(body) < start + 4 or len(encoded) != size:
-            raise LinkError("the aggregator's answer is truncated")
+            raise AggregatorError("the aggregator's answer is truncated")
         messages.append(decode_signed(encoded))
         start += 4 + size
     return tuple(messages)
 
 
 @dataclass
-class AggregatorLink:
+class AggregatorConnection:
     """Calls the aggregator.
 
     Attributes:
@@ -106,7 +106,7 @@ class AggregatorLink:
                 and self.is_authentic
             )
             detail = escape_controls(problem.get("detail", ""))[:MAX_DETAIL]
-            kind = LostError if is_lost else LinkError
+            kind = LostError if is_lost else AggregatorError
             raise kind(f"the aggregator answered {answer.status}", detail)
         return split_messages(answer.body)
 
@@ -127,11 +127,13 @@ class AggregatorLink:
                 self.client, "POST", path, content=body, headers=headers, limit=limit
             )
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
-            raise LinkError(
+            raise AggregatorError(
                 f"the aggregator cannot be reached: {type(problem).__name__}"
             ) from problem
         except RefusedAnswerError as problem:
-            raise LinkError("the aggregator's answer is refused unread", str(problem)) from None
+            raise AggregatorError(
+                "the aggregator's answer is refused unread", str(problem)
+            ) from None
 
 
 def _read_clock(text: str) -> int:
@@ -139,7 +141,7 @@ def _read_clock(text: str) -> int:
     time = read_time(text)
     # check: aggregator-clock - a time that cannot be signed would stop the survey for ever
     if time is None:
-        raise LinkError("the aggregator's clock shows no time")
+        raise AggregatorError("the aggregator's clock shows no time")
     return time
 
 

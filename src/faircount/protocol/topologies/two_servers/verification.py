@@ -6,7 +6,7 @@
     sum       the shares of the accepted reports: all that decrypt, or all that are valid
 
 The shares themselves are forgotten with their block. What the aggregator stores about a part is a
-`PartVerdicts` message: bitmaps, its verifier shares, and its shares of the coins.
+`PartVerification` message: bitmaps, its verifier shares, and its shares of the coins.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,11 @@ from faircount.mechanisms.verified import Tally, as_verified
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.roles.rows import StepRows
-from faircount.protocol.topologies.two_servers.messages import ManifestEntry, PartVerdicts
+from faircount.protocol.topologies.two_servers.messages import ManifestEntry, PartVerification
 from faircount.protocol.topologies.two_servers.reports import (
     derive_query,
-    form_of,
     pack_verifier_shares,
+    report_layout_of,
     row_blocks,
     vector_size,
 )
@@ -46,13 +46,13 @@ class DecryptedSeed:
     seed: bytes
 
 
-def judge_part(
+def verify_part(
     s: Aggregator,
     rows: StepRows,
     entries: Sequence[ManifestEntry],
     batch: ShareBatch,
     coordinator_shares: Residues | None,
-) -> tuple[PartVerdicts, Residues]:
+) -> tuple[PartVerification, Residues]:
     """What is stored about a part, and the aggregator's sum over its accepted reports.
 
     `coordinator_shares` are the coordinator's verifier shares of all entries, one row each; None
@@ -60,16 +60,18 @@ def judge_part(
     """
     seeds = _decrypt_seeds(s, rows, entries, batch.encrypted_shares)
     positions = [seed.position for seed in seeds]
-    opened = bitmap(positions, len(entries))
-    form = form_of(s.params.mechanism)
-    if form is None or coordinator_shares is None:
-        return PartVerdicts(b"", opened, b"", b""), _sum_shares(s, seeds)
-    query = derive_query(s.params, form, (batch.revealed, s.committed_value))
+    decrypted = bitmap(positions, len(entries))
+    layout = report_layout_of(s.params.mechanism)
+    if layout is None or coordinator_shares is None:
+        return PartVerification(b"", decrypted, b"", b""), _sum_shares(s, seeds)
+    query = derive_query(s.params, layout, (batch.revealed, s.committed_value))
     own_shares, is_valid, tally = _check_proofs(s, query, seeds, coordinator_shares[positions])
     accepted = bitmap(np.array(positions, dtype=np.int64)[is_valid], len(entries))
     coins = pack(tally.coins.reshape(-1), s.params.q)
-    verdicts = PartVerdicts(opened, accepted, pack_verifier_shares(own_shares, form), coins)
-    return verdicts, tally.votes
+    verification = PartVerification(
+        decrypted, accepted, pack_verifier_shares(own_shares, layout), coins
+    )
+    return verification, tally.votes
 
 
 def _decrypt_seeds(
@@ -126,11 +128,11 @@ def _check_proofs(
     s: Aggregator, query: Query, seeds: Sequence[DecryptedSeed], coordinator_shares: Residues
 ) -> tuple[Residues, Bools, Tally]:
     """The aggregator's verifier shares, which reports are valid, and the tally of those."""
-    own_shares = np.empty((len(seeds), query.form.verifier_size), dtype=dtype_for(s.params.q))
+    own_shares = np.empty((len(seeds), query.layout.verifier_size), dtype=dtype_for(s.params.q))
     is_valid = np.empty(len(seeds), dtype=np.bool_)
 
     def valid_shares() -> Iterator[Residues]:
-        for block in row_blocks(len(seeds), query.form.width):
+        for block in row_blocks(len(seeds), query.layout.width):
             shares = _expand_shares(s, seeds[block])
             own_shares[block] = query.verifier_shares(shares)
             # check: invalid-reports - a malicious client would skew the result
