@@ -51,7 +51,7 @@ def calls(pair: Pair) -> Iterator[tuple[str, str, str]]:
         for route in app.routes:
             if isinstance(route, Route) and route.path.startswith("/v1/"):
                 for method in sorted(route.methods or ()):
-                    if method != "MAIN_ROW":
+                    if method != "HEAD":
                         yield name, method, route.path
 
 
