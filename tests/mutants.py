@@ -20,7 +20,18 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from security_checks import owner, page, peers, questions, roles, servers, service, two_stage
+from security_checks import (
+    dashboard,
+    owner,
+    page,
+    peers,
+    questions,
+    roles,
+    servers,
+    service,
+    storage,
+    two_stage,
+)
 from security_checks.mutant import Mutant, ScriptMutant
 from security_checks.tags import TagError, files_by_slug
 
@@ -32,6 +43,8 @@ MUTANTS = (
     *peers.MUTANTS,
     *two_stage.MUTANTS,
     *service.MUTANTS,
+    *storage.MUTANTS,
+    *dashboard.MUTANTS,
     *owner.MUTANTS,
     *page.MUTANTS,
     *questions.MUTANTS,

@@ -8,11 +8,21 @@ from faircount import __version__
 from faircount.server.aggregator import app as s2
 from faircount.server.aggregator.service import AggregatorService
 from faircount.server.common.http import BYTES
+from faircount.server.common.operator_calls import HandOverRequest, StopRequest
 from faircount.server.coordinator import app as s1
 from faircount.server.coordinator.service import CoordinatorService
 
 SURVEY, POPULATION = "/v1/surveys/{survey}", "/v1/populations/{population}"
 MADE = {200: JSON, 201: JSON}
+
+OPERATED = "/v1/operator/surveys/{survey}"
+OPERATORS: dict[tuple[str, str], Call] = {
+    ("GET", "/v1/operator/surveys"): Call(OPERATOR),
+    ("POST", f"{OPERATED}/stop"): Call(OPERATOR, StopRequest, {204: ""}),
+    ("POST", f"{OPERATED}/owner"): Call(OPERATOR, HandOverRequest, {204: ""}),
+    ("DELETE", OPERATED): Call(OPERATOR, answers={204: ""}),
+    ("POST", f"{SURVEY}/owner"): Call(body=HandOverRequest, answers={204: ""}),
+}
 
 COORDINATOR: dict[tuple[str, str], Call] = {
     ("GET", "/v1/operator"): Call(ANYBODY),
@@ -34,6 +44,8 @@ COORDINATOR: dict[tuple[str, str], Call] = {
     ("POST", f"{SURVEY}/abort"): Call(body=s1.AbortRequest),
     ("POST", f"{SURVEY}/reissue"): Call(body=BYTES),
     ("GET", f"{SURVEY}/answered"): Call(answers={200: BYTES}),
+    ("GET", "/v1/operator/reservations"): Call(OPERATOR, query=("population",)),
+    **OPERATORS,
 }
 
 AGGREGATOR: dict[tuple[str, str], Call] = {
@@ -47,6 +59,7 @@ AGGREGATOR: dict[tuple[str, str], Call] = {
     ("PUT", f"{SURVEY}/invited/{{part}}"): Call(body=BYTES),
     ("GET", f"{SURVEY}/status"): Call(),
     ("POST", f"{SURVEY}/messages"): Call(SIGNED, BYTES, {200: BYTES, 202: ""}),
+    **OPERATORS,
 }
 
 

@@ -25,7 +25,7 @@ SEQUENCE = ("operate-two-servers.md", "back-up-and-restore.md", "end-a-survey.md
 
 PAGES = [
     (HOW_TO / name).read_text(encoding="utf-8")
-    for name in (*SEQUENCE, "deploy.md", "use-the-dashboard.md")
+    for name in (*SEQUENCE, "manage-tokens-and-surveys.md", "deploy.md", "use-the-dashboard.md")
 ]
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", "\n".join(PAGES), re.MULTILINE | re.DOTALL)
 TEXT = re.sub(r"^```.*?^```$", "", "\n".join(PAGES), flags=re.MULTILINE | re.DOTALL)

@@ -6,7 +6,11 @@ from security_checks.operations import NEVER, REMOVED
 LABEL = "tests/unit/owner/test_label.py -k numbers"
 MAIL = "tests/unit/owner/test_mail.py"
 
+RESULT = "tests/unit/owner/test_final_statement.py"
+
 MUTANTS = (
+    Mutant("owner-result-signed", REMOVED, RESULT),
+    Mutant("owner-result-survey", REMOVED, f"{RESULT} -k another_survey"),
     Mutant("formula-cell", NEVER, "tests/unit/core/test_csv_cells.py"),
     Mutant("formula-sheet", REMOVED, "tests/unit/owner/test_exports.py -k formula"),
     Mutant("label-promise", NEVER, LABEL),

@@ -12,17 +12,14 @@ STORAGE = "tests/unit/server/test_strangers_storage.py"
 STRANGE = "tests/unit/server/test_strange_answers.py"
 FILES = "tests/unit/server/test_private_files.py"
 LOST = "tests/unit/server/test_lost_anchor.py"
+TOKENS = "tests/unit/server/test_tokens.py"
 APART = "tests/unit/server/test_owners_apart.py"
 OPERATORS = "tests/unit/server/test_operators.py"
 BUNDLE = "tests/unit/server/test_page_files.py"
 SIGNED_BY = "tests/unit/protocol/survey/test_operators.py"
 # The query that returns an owner's reservations, and the same without its condition.
-OWNED = (
-    "SELECT reservations.signed FROM reservations JOIN surveys ON surveys.id = "
-    "reservations.survey "
-    "WHERE reservations.population = ? AND surveys.owner = ? ORDER BY reservations.number"
-)
-OF_ANYBODY = OWNED.replace("surveys.owner = ?", "(surveys.owner = ? OR 1 = 1)")
+OWNED = "SELECT signed FROM reservations WHERE population = ? AND owner = ? ORDER BY number"
+OF_ANYBODY = OWNED.replace("owner = ?", "(owner = ? OR 1 = 1)")
 
 MUTANTS = (
     Mutant("compressed-answer", NEVER, CALLS + " -k compressed"),
@@ -77,7 +74,6 @@ MUTANTS = (
     Mutant("step-unchanged", NEVER, APART),
     Mutant("restored-population-closed", becomes("ledger"), APART),
     Mutant("shown-population", REMOVED, APART),
-    Mutant("key-overwritten", REMOVED, "tests/unit/storage/test_keys.py"),
     Mutant("anchor-identity", NEVER, LOST + " -k does_not_start"),
     Mutant("anchored-newest", NEVER, LOST + " -k withheld"),
     Mutant("stated-newest", NEVER, LOST + " -k states_the_newest"),
@@ -86,6 +82,12 @@ MUTANTS = (
     Mutant("forgotten-population", becomes("False"), LOST + " -k opened_closed"),
     Mutant("lost-anchor-ends", NEVER, LOST + " -k ends_what_was_running"),
     Mutant("lost-anchor-keys", REMOVED, LOST + " -k ends_what_was_running"),
+    Mutant("revoked-token", NEVER, TOKENS + " -k lost_anchor"),
+    Mutant("revoked-in-anchor", REMOVED, TOKENS + " -k restored_backup"),
+    Mutant("hand-over-owner", NEVER, TOKENS + " -k handed"),
+    Mutant("operator-only", REMOVED, TOKENS + " -k no_operator"),
+    Mutant("erased-when-over", NEVER, TOKENS + " -k erases"),
+    Mutant("stop-spends", becomes("False"), TOKENS + " -k stays_spent"),
     Mutant("operator-own", NEVER, OPERATORS + " -k another_operator"),
     Mutant("operator-relayed", NEVER, OPERATORS + " -k takes_no_signature"),
     Mutant("open-signed", NEVER, OPERATORS + " -k not_opened"),

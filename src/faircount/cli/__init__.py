@@ -31,6 +31,8 @@ COMMANDS = {
     "coordinator": CommandEntry("servers", "Run the coordinator (S1), which collects reports."),
     "aggregator": CommandEntry("servers", "Run the aggregator (S2), which keeps the budgets."),
     "serve": CommandEntry("servers", "Run both servers on this machine, for a trial."),
+    "token": CommandEntry("tokens", "List, add, replace and revoke tokens of a server."),
+    "operator": CommandEntry("operator", "Stop, hand over or erase surveys on your server."),
     "backup": CommandEntry("recovery", "Copy the database of a running server."),
     "restore": CommandEntry("recovery", "Restore a server from a backup and resynchronize it."),
     "reopen": CommandEntry("recovery", "Open a budget of the aggregator again after a restore."),

@@ -39,7 +39,7 @@ def backup(role: str, file: Path, settings: Path | None, data: str | None) -> No
     """
     from faircount.server.restore import back_up
 
-    back_up(_read_settings(role, settings, data).database_url, file)
+    back_up(read_role_settings(role, settings, data).database_url, file)
     click.echo(f"The database of the {role} was copied to {file}.")
 
 
@@ -76,7 +76,7 @@ def restore(
 
     # In this order: a running server would write over the restored database, and a server that is
     # resynchronized must have the restored one.
-    known = _read_settings(role, settings, data)
+    known = read_role_settings(role, settings, data)
     _check_stopped(known)
     with _lock(known):
         if file is not None:
@@ -85,7 +85,8 @@ def restore(
     _show_restored(role, done, has_new_anchor=new_anchor)
 
 
-def _read_settings(role: str, file: Path | None, data: str | None) -> "ServerSettings":
+def read_role_settings(role: str, file: Path | None, data: str | None) -> "ServerSettings":
+    """Read the settings of a server."""
     from faircount.server.common.settings import (
         AggregatorSettings,
         CoordinatorSettings,

@@ -44,14 +44,6 @@ _SERVER_OPTIONS = (
         is_flag=True,
         help="Print the name and key that your organization should publish, and exit.",
     ),
-    click.option(
-        "--add-token",
-        type=click.Choice(["owner", "operator"]),
-        help="Print a new access token of this kind and exit.",
-    ),
-    click.option(
-        "--token-days", type=click.IntRange(1), help="Let the new token expire after so many days."
-    ),
 )
 
 
@@ -66,60 +58,48 @@ def server_options(command: F) -> F:
 @click.command()
 @server_options
 @click.option("--aggregator", metavar="URL", help="Address of the aggregator.")
-def coordinator(
-    settings: Path | None,
-    show_operator: bool,
-    add_token: str | None,
-    token_days: int | None,
-    **given: Any,
-) -> None:
+def coordinator(settings: Path | None, show_operator: bool, **given: Any) -> None:
     """Run the coordinator (S1), which collects encrypted reports and keeps deadlines.
 
     It cannot read any response. Everything it stores is in the folder DATA: its database, the keys
     that encrypt the database, and an anchor of values that no restore may roll back. At the first
     start it writes an access token for owners to DATA/owner-token and one for its operator to
-    DATA/operator-token.
+    DATA/operator-token. faircount token makes and revokes others.
 
     Settings are read from the file, then the environment (FAIRCOUNT_COORDINATOR_...), then these
     options; later ones take precedence.
     """
     from faircount.server.common.settings import CoordinatorSettings, read_settings
-    from faircount.server.run import serve_coordinator
+    from faircount.server.run import run, serve_coordinator
 
     known = read_settings(CoordinatorSettings, settings, given)
     if show_operator:
         _show_operator(known)
     else:
-        _start(known, serve_coordinator, add_token, token_days)
+        run(known, serve_coordinator)
 
 
 @click.command()
 @server_options
-def aggregator(
-    settings: Path | None,
-    show_operator: bool,
-    add_token: str | None,
-    token_days: int | None,
-    **given: Any,
-) -> None:
+def aggregator(settings: Path | None, show_operator: bool, **given: Any) -> None:
     """Run the aggregator (S2), which keeps privacy budgets and opens one sum per survey.
 
     It should be run by another organization than the coordinator. Only the coordinator and the
     owner call it, so it can stand behind a firewall. Everything it stores is in the folder DATA. At
     the first start it writes an access token for owners to DATA/owner-token and one for its
-    operator to DATA/operator-token.
+    operator to DATA/operator-token. faircount token makes and revokes others.
 
     Settings are read from the file, then the environment (FAIRCOUNT_AGGREGATOR_...), then these
     options; later ones take precedence.
     """
     from faircount.server.common.settings import AggregatorSettings, read_settings
-    from faircount.server.run import serve_aggregator
+    from faircount.server.run import run, serve_aggregator
 
     known = read_settings(AggregatorSettings, settings, given)
     if show_operator:
         _show_operator(known)
     else:
-        _start(known, serve_aggregator, add_token, token_days)
+        run(known, serve_aggregator)
 
 
 def _show_operator(settings: "ServerSettings") -> None:
@@ -131,29 +111,6 @@ def _show_operator(settings: "ServerSettings") -> None:
     shown = describe_operator(operator_in(settings.operator, KeyFolder(settings.key_folder)))
     for name, value in shown.items():
         click.echo(f"{name}: {value}")
-
-
-def _start(
-    settings: "ServerSettings",
-    serve: Callable[[Any], Any],
-    add_token: str | None,
-    token_days: int | None,
-) -> None:
-    """Run a server, or print a new token for it."""
-    from faircount.server.run import new_token, run
-
-    if add_token is None:
-        run(settings, serve)
-        return
-    import asyncio
-
-    from faircount.server.common.clock import now
-    from faircount.server.common.tokens import Scope
-
-    expires_at = None
-    if token_days is not None:
-        expires_at = now() + 24 * 3600 * 1000 * token_days  # the clock counts milliseconds
-    click.echo(asyncio.run(new_token(settings, Scope(add_token), expires_at=expires_at)))
 
 
 @click.command()

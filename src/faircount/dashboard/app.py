@@ -106,7 +106,12 @@ def _guard(call: Call, key: str, host: str) -> Handler:
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
         # Compared in constant time, so that response times do not give the key away.
         has_key = hmac.compare_digest(token.encode(), key.encode())
-        if request.headers.get("host") != host or not has_key:
+        if (
+            # check: dashboard-host - a foreign page whose name was pointed here acts for the owner
+            request.headers.get("host") != host
+            # check: dashboard-key - another user or program of the computer acts for the owner
+            or not has_key
+        ):
             return JSONResponse(error_payload(_NO_KEY), 403, HEADERS)
         try:
             values = _json_object(await request.body())
@@ -127,6 +132,7 @@ def _json_object(body: bytes) -> dict[str, Any]:
         values = json.loads(body or b"{}")
     except ValueError:
         values = None
+    # check: dashboard-body - a form of another page, which sends no JSON object
     if not isinstance(values, dict):
         raise ParameterError("send one JSON object, or nothing").with_code("bad_call")
     return values
@@ -137,6 +143,7 @@ def _file_handler(content: bytes, name: str, host: str) -> Handler:
 
     async def respond(request: Request) -> Response:
         # The files hold no secret, so they need no key; the browser sends none for scripts.
+        # check: dashboard-page-host - a foreign name shows the owner's page as its own
         if request.headers.get("host") != host:
             return Response("another host", 403)
         return Response(content, media_type=kind, headers=HEADERS)

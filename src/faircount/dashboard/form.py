@@ -110,6 +110,7 @@ def check_name(name: str) -> str:
     """The name of a survey, if it can be the name of a folder."""
     # Letters and digits only: a name with a slash or dots would lead out of the owner's folder.
     is_plain = all(character.isalnum() or character in "-_" for character in name)
+    # check: dashboard-folder - a path leads out of the owner's folder
     if not name or not is_plain or len(name) > LONGEST_NAME:
         message = "the name of a survey is made of letters, digits, - and _"
         raise ParameterError(message).with_code("bad_name")

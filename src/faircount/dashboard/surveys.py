@@ -200,6 +200,10 @@ class Surveys:
     def request(self, name: str, what: str, values: dict[str, Any]) -> dict[str, Any]:
         """Invite, open, close, extend, abort, repeat or delete; returns the survey afterwards."""
         survey = self.survey(name)
+        # check: dashboard-request - any call of the owner's at the coordinator is made by its name
+        if what not in ALL_REQUESTS:
+            message = f"the requests for a survey are {', '.join(ALL_REQUESTS)}"
+            raise ParameterError(message).with_code("bad_call")
         if what == "invite":
             # Repeating it is safe: existing invitations are only sent to the servers again.
             if not survey.folder.invitations_file.exists():
@@ -211,13 +215,10 @@ class Surveys:
             # Read first: the folder keeps how the survey ended when the servers have forgotten it.
             survey.latest_ending()
             survey.delete()
-        elif what in REQUESTS:
+        else:
             # The coordinator opens only if it knows everybody whom this folder invites.
             sent = {"invited": len(survey.invitees())} if what == "open" else values
             survey.servers.request(survey.params, what, **sent)
-        else:
-            message = f"the requests for a survey are {', '.join(ALL_REQUESTS)}"
-            raise ParameterError(message).with_code("bad_call")
         return self.one(name)
 
     def people(self, name: str) -> list[str]:
@@ -229,6 +230,7 @@ class Surveys:
         survey = self.survey(name)
         invited = survey.invitees()
         # The position comes from a URL: negative numbers would count from the end of the list.
+        # check: dashboard-position - the invitation of another person than the one who is named
         if not position.isdecimal() or int(position) >= len(invited):
             message = f"there are {len(invited)} invitations, counted from 0"
             raise ParameterError(message).with_code("no_such_invitation", invited=len(invited))
@@ -354,6 +356,7 @@ class Surveys:
             return invitations_csv(survey.pending_invitees(), survey.owner.link_address)
         if kind in LABELS:
             return _label_file(survey.label(), kind)
+        # check: dashboard-file - a file of another kind is read from the owner's folder
         if kind not in (f"result.{suffix}" for suffix in KINDS):
             names = ", ".join(KINDS)
             message = f"a result can be saved as {names}"

@@ -199,6 +199,11 @@ class SurveyFolder:
             return None
         return People.decode(read_file(self.people_file, _NO_SURVEY))
 
+    def replace_access(self, s1: Access, s2: Access) -> None:
+        """Use other addresses and tokens of the servers from now on."""
+        changed = replace(self.owner(), s1=s1, s2=s2)
+        write_durably(self.path / "owner.json", changed.encode())
+
     def owner(self) -> OwnerFile:
         """All that the owner needs to manage the survey."""
         return OwnerFile.decode(read_file(self.path / "owner.json", _NO_SURVEY))

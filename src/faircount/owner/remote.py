@@ -179,6 +179,14 @@ class BothServers:
         reply = self.s1.call("GET", path, limit=LIST_ANSWER)
         return list(read_answer(reply, RESERVATIONS)["reservations"])
 
+    def hand_over(
+        self, params: SurveyParameters, coordinator: str | None, aggregator: str | None
+    ) -> None:
+        """Give a survey to other owners: their id at each server, or None for no change there."""
+        for server, receiver in ((self.s1, coordinator), (self.s2, aggregator)):
+            if receiver is not None:
+                server.call("POST", f"{path_of(params)}/owner", json_body={"to": receiver})
+
     def delete(self, params: SurveyParameters) -> None:
         """Delete a survey that is over at both servers."""
         # The aggregator first: if this stops half-way, the coordinator can still tell participants
@@ -205,8 +213,12 @@ def verify_final_statement(params: SurveyParameters, data: bytes) -> Statement:
     statement = None
     if isinstance(signed, Signed):
         statement = verify_statement(params.keys.aggregator, Party.AGGREGATOR, signed)
-    # A dishonest coordinator could show the signed result of another survey.
-    if statement is None or getattr(statement.message, "survey", None) != params.survey:
+    if (
+        # check: owner-result-signed - the coordinator makes up a result
+        statement is None
+        # check: owner-result-survey - the coordinator shows the result of another survey
+        or getattr(statement.message, "survey", None) != params.survey
+    ):
         raise RefusedError(
             "The coordinator shows a result that the aggregator has not signed for this survey: do "
             "not use it, ask both operators"

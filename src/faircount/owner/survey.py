@@ -350,6 +350,22 @@ class Survey:
         # The aggregator keeps the charge in its ledger, so nobody can spend that privacy again.
         self.servers.delete(self.params)
 
+    def hand_over(self, *, coordinator: str | None = None, aggregator: str | None = None) -> None:
+        """Give the survey to another owner; the budget stays with the owner who opened it.
+
+        coordinator: the new owner's id there, which the operator knows; None for no change there
+        aggregator: the same at the aggregator
+        """
+        self.servers.hand_over(self.params, coordinator, aggregator)
+
+    def use_tokens(self, servers: str | os.PathLike[str]) -> None:
+        """Use other tokens from now on: replaced ones, or those of the survey's new owner.
+
+        servers: file with addresses and tokens of both servers
+        """
+        s1, s2 = read_servers(Path(servers))
+        self.folder.replace_access(s1, s2)
+
     def receipts(self, path: Path | None = None) -> Path:
         """Save what the aggregator signed about the budget, which it needs after a restore.
 

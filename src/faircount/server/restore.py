@@ -88,8 +88,11 @@ def restore_database(url: str, source: Path, role: str) -> None:
             stored_role = copy.execute("SELECT value FROM meta WHERE name = 'role'").fetchone()
     except sqlite3.Error as problem:
         raise RefusedError(f"{source} is no backup of faircount: {problem}") from None
-    # The database of the other server would bring both shares of a response together.
-    if not is_sound or stored_role != (role,):
+    if (
+        not is_sound
+        # check: backup-role - the database of the other server has the other share
+        or stored_role != (role,)
+    ):
         raise RefusedError(f"{source} is damaged, or the backup of another server than the {role}")
     make_private_file(sqlite_file(url))
     _copy(source, sqlite_file(url))

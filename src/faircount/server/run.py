@@ -72,16 +72,6 @@ def operator_in(name: str, keys: KeyFolder) -> Operator:
     return Operator(name, SigningKey(keys.operator_secret()))
 
 
-async def new_token(settings: ServerSettings, scope: Scope, expires_at: int | None = None) -> str:
-    """Create a token that this server accepts. Only its hash is stored: hand it over now."""
-    server = await open_server(settings)
-    token = fresh_token()
-    async with server.database.write() as tx:
-        await add_token(tx, token, scope, expires_at)
-    await server.database.close()
-    return token
-
-
 async def create_first_tokens(server: Server, folder: Path) -> None:
     """At the first start: write a token of each scope to a file that only this user can read."""
     for scope in Scope:
@@ -93,7 +83,7 @@ async def create_first_tokens(server: Server, folder: Path) -> None:
             # The file before the commit: after a crash in between, the next start replaces it. The
             # other way round there would be a token that nobody has.
             write_durably(folder / f"{scope}-token", token.encode() + b"\n")
-            await add_token(tx, token, scope)
+            await add_token(tx, token, scope, name=f"first {scope}")
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ class FolderAnchor(Anchor):
         with self._lock():
             current = self.current_value(name)
             # After a crash the same step is made again: then the value is already `after`.
+            # check: stored-anchor-compares - a server that was rolled back moves on
             if current not in (before, after):
                 return False
             if current != after:
@@ -46,7 +47,7 @@ class FolderAnchor(Anchor):
             value = self._file(name).read_bytes()
         except FileNotFoundError:
             return UNSET
-        # A damaged value must not count as "no value": that would allow any rollback.
+        # check: damaged-anchor - "no value" would allow any rollback
         if len(value) != len(UNSET):
             raise StorageError(
                 "a file of the anchor is damaged: stop the server and find out why before you go on"

@@ -46,13 +46,13 @@ class DatabaseInfo:
                 "this database contains tables of another program: give faircount a database of "
                 "its own"
             )
-        # A newer program may have changed the meaning of columns: do not guess.
+        # check: schema-version - a newer program has changed the meaning of what is read
         if self.version not in REVISIONS:
             raise SchemaError(
                 f"this database has schema {self.version}, and this faircount knows "
                 f"{', '.join(REVISIONS)}: use the faircount that wrote it, or a newer one"
             )
-        # Two servers in one database would hold both shares of every response.
+        # check: database-role - two servers in one database hold both shares of every response
         if self.role != role:
             raise SchemaError(
                 f"this is the database of the {self.role}: the {role} needs one of its own"

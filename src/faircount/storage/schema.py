@@ -29,7 +29,7 @@ Table(
     TABLES,
     _bytes("id"),
     _bytes("params"),
-    # The hash of the owner's token.
+    # The holder of the owner's token.
     _bytes("owner"),
     # This server's signature of the parameters with its operator's key. The coordinator adds that
     # of the aggregator, which its owner hands over.
@@ -95,8 +95,13 @@ Table(
     "tokens",
     TABLES,
     _bytes("hash"),
+    # Whose token it is: the owner of surveys and budgets, also after the token was replaced.
+    _bytes("holder"),
     _text("scope"),
+    _text("name"),
+    _number("created_at"),
     _number("expires_at", null=True),
+    _number("revoked_at", null=True),
     PrimaryKeyConstraint("hash"),
 )
 
@@ -131,6 +136,8 @@ Table(
     _text("population"),
     _number("number"),
     _bytes("survey"),
+    # Who had the survey then: the reservation stays when the survey is deleted.
+    _bytes("owner"),
     _bytes("signed"),
     PrimaryKeyConstraint("population", "number", "survey"),
 )

@@ -301,14 +301,14 @@ def test_an_operator_states_on_the_command_line_that_the_anchor_is_lost(tmp_path
         done = CliRunner().invoke(main, [*arguments, "--settings", str(settings)])
         return done.exit_code, " ".join(done.output.split())
 
-    assert run("aggregator", "--add-token", "owner")[0] == 0
+    assert run("token", "list", "aggregator")[0] == 0
     shutil.rmtree(tmp_path / "data" / "anchor")
-    for command in (("aggregator", "--add-token", "owner"), ("restore", "aggregator")):
+    for command in (("token", "list", "aggregator"), ("restore", "aggregator")):
         code, output = run(*command)
         assert (code, "faircount restore aggregator --new-anchor" in output) == (2, True)
     code, output = run("restore", "aggregator", "--new-anchor")
     assert (code, "Nobody can know from it which reservation" in output) == (0, True)
-    assert run("aggregator", "--add-token", "owner")[0] == 0
+    assert run("token", "list", "aggregator")[0] == 0
     code, output = run("restore", "aggregator", "--new-anchor")
     assert (code, "nothing is lost" in output) == (2, True)
 

@@ -255,6 +255,11 @@ def test_what_is_no_backup_of_this_server_is_refused(serving: Serving, tmp_path:
     other.write_bytes(b"hello" * 1000)
     with pytest.raises(RefusedError, match="is no backup of faircount"):
         restore_database(url(tmp_path, "s1"), other, "coordinator")
+    # One page of it cannot be read, and not the one with its role.
+    sound = copy.read_bytes()
+    copy.write_bytes(sound[:-4096] + b"\xff" * 4096)
+    with pytest.raises(RefusedError, match="malformed"):
+        restore_database(url(tmp_path, "s1"), copy, "coordinator")
     with pytest.raises(ParameterError, match="there is no backup"):
         restore_database(url(tmp_path, "s1"), tmp_path / "none", "coordinator")
     with pytest.raises(RefusedError, match="pg_dump and pg_restore"):

@@ -65,3 +65,23 @@ def test_the_anchor_advances_only_from_its_current_value(tmp_path: Path) -> None
     assert anchor.advance(b"name", one, two)
     assert FolderAnchor(tmp_path / "anchor").current_value(b"name") == two
     assert anchor.current_value(b"other name") == UNSET
+
+
+@pytest.mark.parametrize("content", [b"", b"1" * 31, b"1" * 33])
+def test_a_damaged_anchor_is_no_empty_one(tmp_path: Path, content: bytes) -> None:
+    anchor = FolderAnchor(tmp_path / "anchor")
+    assert anchor.advance(b"name", UNSET, b"1" * 32)
+    (file,) = (tmp_path / "anchor").glob("*.value")
+    file.write_bytes(content)
+    with pytest.raises(StorageError, match="the anchor is damaged"):
+        anchor.current_value(b"name")
+    with pytest.raises(StorageError, match="the anchor is damaged"):
+        anchor.advance(b"name", UNSET, b"2" * 32)
+
+
+def test_an_anchor_keeps_its_identity(tmp_path: Path) -> None:
+    anchor = FolderAnchor(tmp_path / "anchor")
+    assert anchor.identity() is None
+    named = anchor.create_identity()
+    assert anchor.create_identity() == named == FolderAnchor(tmp_path / "anchor").identity()
+    assert FolderAnchor(tmp_path / "other").create_identity() != named

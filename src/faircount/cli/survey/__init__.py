@@ -23,6 +23,8 @@ SUBCOMMANDS = {
     "receipts": CommandEntry(
         "outcome", "Save the reservations that the aggregator needs to reopen."
     ),
+    "hand-over": CommandEntry("control", "Give the survey to another owner."),
+    "use-tokens": CommandEntry("control", "Use new tokens for the survey from now on."),
     "delete": CommandEntry("control", "Delete a finished survey from both servers."),
 }
 
@@ -35,7 +37,7 @@ class Subcommands(LazyGroup):
 
     def function_name(self, cmd_name: str) -> str:
         """`open_command` and the like, because `open` is a builtin."""
-        return f"{cmd_name}_command"
+        return f"{cmd_name.replace('-', '_')}_command"
 
 
 @click.group(cls=Subcommands)

@@ -1,11 +1,11 @@
-"""`faircount survey open`, `extend`, `close`, `abort` and `delete`: the life of a survey."""
+"""The life of a survey and its owner: `faircount survey open`, `extend`, `close`, `abort`, ..."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import JSON, SURVEY_FOLDER
+from faircount.cli.options import FILE, JSON, SURVEY_FOLDER
 from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -83,6 +83,37 @@ def delete_command(folder: Path, yes: bool) -> None:
         )
     survey.delete()
     click.echo("Both servers have removed the survey.")
+
+
+@click.command("hand-over")
+@click.argument("folder", type=SURVEY_FOLDER)
+@click.option("--coordinator", metavar="ID", help="Id of the new owner at the coordinator.")
+@click.option("--aggregator", metavar="ID", help="Id of the new owner at the aggregator.")
+def hand_over_command(folder: Path, coordinator: str | None, aggregator: str | None) -> None:
+    """Give the survey in FOLDER to another owner of both servers.
+
+    The operators tell the new owner its ids (faircount token list). The budget stays yours. From
+    then on your tokens do nothing with this survey: give the folder, which has the invitations, to
+    the new owner, who continues with faircount survey use-tokens.
+    """
+    if coordinator is None and aggregator is None:
+        raise ParameterError("give --coordinator, --aggregator or both: the ids of the new owner")
+    _load(folder).hand_over(coordinator=coordinator, aggregator=aggregator)
+    click.echo("The survey has another owner now.")
+
+
+@click.command("use-tokens")
+@click.argument("folder", type=SURVEY_FOLDER)
+@click.option(
+    "--servers", type=FILE, required=True, help="File with addresses and tokens of both servers."
+)
+def use_tokens_command(folder: Path, servers: Path) -> None:
+    """Use other tokens for the survey in FOLDER from now on.
+
+    After an operator has replaced your token, or another owner has handed the survey over to you.
+    """
+    _load(folder).use_tokens(servers)
+    click.echo("The survey uses the tokens of this file.")
 
 
 def _load(folder: Path) -> "Survey":

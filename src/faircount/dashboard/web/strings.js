@@ -436,6 +436,7 @@ const en = {
   ending_coordinator_contradiction:
     "The aggregator (S2) found that the coordinator (S1) contradicted itself.",
   ending_aggregator_secret_lost: "The aggregator (S2) has lost a secret value to which it had committed.",
+  ending_operator: "The operator of one of the servers stopped the survey.",
   ending_unknown: "The servers gave a reason that this page does not know.",
   resultSpent:
     "Its privacy budget is spent all the same, because the aggregator had already received its " +
@@ -1052,6 +1053,7 @@ const de = {
     "Der Aggregator (S2) hat festgestellt, dass der Koordinator (S1) sich widersprochen hat.",
   ending_aggregator_secret_lost:
     "Der Aggregator (S2) hat einen geheimen Wert verloren, auf den er sich festgelegt hatte.",
+  ending_operator: "Der Betreiber eines der Server hat die Umfrage angehalten.",
   ending_unknown: "Die Server haben einen Grund genannt, den diese Seite nicht kennt.",
   resultSpent:
     "Ihr Privatheitsbudget ist trotzdem ausgegeben, weil der Aggregator seine Anteile der " +

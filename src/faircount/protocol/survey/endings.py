@@ -36,6 +36,7 @@ class EndCode(IntEnum):
     AGGREGATOR_CONTRADICTION = 16
     COORDINATOR_CONTRADICTION = 17
     AGGREGATOR_SECRET_LOST = 18
+    OPERATOR = 19  # the operator of a server stopped it; the detail is the operator's reason
 
 
 NUMBERS: Mapping[EndCode, tuple[str, ...]] = {
@@ -85,6 +86,7 @@ ENGLISH: Mapping[EndCode, str] = {
     EndCode.AGGREGATOR_SECRET_LOST: (
         "the aggregator (S2) does not hold the value that it has committed to"
     ),
+    EndCode.OPERATOR: "the operator of one of the servers stopped the survey",
 }
 
 

@@ -35,6 +35,7 @@ from faircount.server.common.http import (
     survey_id_of,
     without_redirects,
 )
+from faircount.server.common.operator_calls import operator_routes
 from faircount.server.common.participant_page import bundle_routes
 from faircount.server.common.problems import RETRY_SECONDS, ProblemError
 from faircount.server.common.signed_requests import SignedRequest
@@ -235,6 +236,7 @@ def aggregator_app(service: AggregatorService, page_for: str = "") -> Starlette:
         Route(f"{survey}/invited/{{part}}", calls.invite, methods=["PUT"]),
         Route(f"{survey}/status", calls.status, methods=["GET"]),
         Route(f"{survey}/messages", calls.message, methods=["POST"]),
+        *operator_routes(service),
     ]
     if page_for:
         routes += bundle_routes(page_for)

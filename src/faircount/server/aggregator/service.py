@@ -19,6 +19,7 @@ from faircount.protocol import Aggregator, Ledger, Message, RowWrite
 from faircount.protocol.roles.aggregator import mac_key_rows
 from faircount.protocol.roles.anchor import UNSET, ledger_name
 from faircount.protocol.survey import stored_ledger
+from faircount.protocol.survey.endings import EndCode, Ending
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason, Refusal, Rejection, Signed
@@ -228,6 +229,16 @@ class AggregatorService:
                 is_known = content.reason in set(Reason)
                 reason = Reason(content.reason) if is_known else Reason.MALFORMED
                 self.server.note_rejection(survey, reason)
+
+    # --- the operator
+
+    async def stop(self, survey: bytes, reason: str) -> None:
+        """End a running survey without a result; the coordinator learns it with its next message.
+
+        What was reserved for it stays spent.
+        """
+        await self.steps.stop(survey, Ending(EndCode.OPERATOR, (), reason))
+        await self.states.destroy_old_key(self.server.database, survey)
 
     # --- budgets
 

@@ -19,14 +19,16 @@ import logging
 from dataclasses import dataclass
 
 from faircount.protocol import Aggregator, Ledger, Message, Step, compare_and_swap
-from faircount.protocol.roles.aggregator import aggregate_with
+from faircount.protocol.roles.aggregator import aggregate_with, stop
 from faircount.protocol.roles.anchor import anchor_aggregator_step
 from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.roles.rows import part_key
 from faircount.protocol.survey import stored_ledger
+from faircount.protocol.survey.endings import Ending
+from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.topologies.two_servers import messages
 from faircount.server.aggregator.step_process import StepInput, StepMaker
-from faircount.server.common.base import Server, parse_parameters
+from faircount.server.common.base import Server, find_survey, parse_parameters
 from faircount.server.common.problems import ProblemError, conflict, not_found
 from faircount.server.common.tokens import Caller
 from faircount.storage import states
@@ -157,22 +159,43 @@ class AggregatorSteps:
             )
             return found is not None and bytes(found["survey"]) == read.row.id
 
+    async def stop(self, survey: bytes, ending: Ending) -> None:
+        """End a running survey because the operator wants it; nothing happens if it is over."""
+        async with self.server.database.write() as tx:
+            row = await find_survey(tx, survey)
+            if row.phase in FINAL:
+                return
+            # Locked like the survey: another survey may reserve at the same time.
+            ledger = await ledger_of(tx, parse_parameters(row.params).population)
+            read = Read(row, ledger, await self.states.load(tx, row, ledger))
+            step = await asyncio.to_thread(stop, read.state, ending, read.loaded.rows)
+            # No message is recorded first: if the anchor is ahead after a crash, the next step of
+            # this survey ends it as well.
+            await self._write_anchored(tx, read, step)
+
     async def _write(self, read: Read, step: Step[Aggregator]) -> Replies | None:
         async with self.server.database.write() as tx:
             # check: step-unchanged - a step overwrites what was written since it was read
             if not await self._is_unchanged(tx, read):
                 return None
-            # In a thread: the anchor may be slow. The reader belongs to a block that has ended, but
-            # a step that the anchor refuses reads no rows.
-            anchored = await asyncio.to_thread(
-                anchor_aggregator_step, self.server.anchor, read.state, step, read.loaded.rows
-            )
-            await _write_ledger(tx, read.ledger, anchored.state.ledger)
-            await self.states.save(tx, read.loaded, anchored)
-            # With the step, in one transaction: it is finished.
-            await tx.execute("DELETE FROM started_steps WHERE survey = ?", read.row.id)
+            anchored = await self._write_anchored(tx, read, step)
         _log_reservation(read.ledger, anchored.state.ledger)
         return anchored.messages
+
+    async def _write_anchored(
+        self, tx: Transaction, read: Read, step: Step[Aggregator]
+    ) -> Step[Aggregator]:
+        """Advance the anchor and write the step, or the one with which a refused step ends."""
+        # In a thread: the anchor may be slow. The reader may belong to a block that has ended, but
+        # a step that the anchor refuses reads no rows.
+        anchored = await asyncio.to_thread(
+            anchor_aggregator_step, self.server.anchor, read.state, step, read.loaded.rows
+        )
+        await _write_ledger(tx, read.ledger, anchored.state.ledger)
+        await self.states.save(tx, read.loaded, anchored)
+        # With the step, in one transaction: it is finished.
+        await tx.execute("DELETE FROM started_steps WHERE survey = ?", read.row.id)
+        return anchored
 
 
 def _make_here(read: Read, body: bytes) -> Step[Aggregator]:

@@ -23,7 +23,7 @@ from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason
 from faircount.server.common.clock import Clock, now
 from faircount.server.common.problems import ProblemError, conflict, not_found
-from faircount.server.common.tokens import Authenticator, Caller
+from faircount.server.common.tokens import Authenticator, Caller, is_owner
 from faircount.storage import states
 from faircount.storage.database import Database, Transaction
 from faircount.storage.keys import KeyFolder, state_key_name, wrapping_key_name
@@ -52,7 +52,7 @@ class Server:
     @property
     def authenticator(self) -> Authenticator:
         """Identifies the callers of this server by their tokens."""
-        return Authenticator(self.database, self.clock)
+        return Authenticator(self.database, self.clock, self.anchor)
 
     async def params(self, survey: bytes) -> SurveyParameters:
         """Return the parameters of a survey. They never change, so they are cached."""
@@ -199,22 +199,37 @@ async def find_owned_survey(tx: Transaction, survey: bytes, caller: Caller) -> S
 
     For other owners the survey does not exist, so that nobody can probe for ids.
     """
-    row = await states.find(tx, survey, change=True)
-    if row is None or row.owner != caller.id:
+    row = await find_survey(tx, survey)
+    if row.owner != caller.id:
         raise not_found("survey")
     return row
 
 
-async def delete_survey(server: Server, caller: Caller, survey: bytes) -> None:
+async def find_survey(tx: Transaction, survey: bytes) -> SurveyRow:
+    """Return a survey of any owner and lock its row."""
+    row = await states.find(tx, survey, change=True)
+    if row is None:
+        raise not_found("survey")
+    return row
+
+
+async def delete_survey(server: Server, caller: Caller | None, survey: bytes) -> None:
     """Delete everything about a survey that is over or was never opened.
 
     What it has spent stays in the ledger, and its survey keys stay used: it cannot start again.
+    The coordinator keeps the aggregator's reservations, the aggregator which key it signed with.
+
+    caller: the owner; None for the operator, who may delete any survey
     """
     # Also if the transaction fails: then the parameters are simply read again.
     server.parameter_cache.pop(survey, None)
     async with server.database.write() as tx:
-        row = await find_owned_survey(tx, survey, caller)
+        if caller is None:
+            row = await find_survey(tx, survey)
+        else:
+            row = await find_owned_survey(tx, survey, caller)
         # The other server would wait for this one in a survey that is still running.
+        # check: erased-when-over - an operator erases the reports of a survey that people answer
         if row.phase not in FINAL and row.phase != DRAFT:
             detail = f"this survey is {row.phase}: end it before you delete it"
             raise conflict(detail).with_code("survey_running")
@@ -225,6 +240,33 @@ async def delete_survey(server: Server, caller: Caller, survey: bytes) -> None:
     # After the commit: a failed deletion must not leave rows that nobody can read.
     for generation in (0, 1):
         await asyncio.to_thread(server.keys.destroy, state_key_name(survey, generation))
+
+
+async def hand_over_survey(server: Server, caller: Caller | None, survey: bytes, to: str) -> None:
+    """Give a survey to another owner; its population stays with the owner who opened it.
+
+    caller: the owner who gives it away; None for the operator
+    to: the id of the holder of another owner's token
+    """
+    try:
+        receiver = bytes.fromhex(to)
+    except ValueError:
+        raise ProblemError(400, "malformed", "the id of an owner is hexadecimal") from None
+    async with server.database.write() as tx:
+        if caller is None:
+            row = await find_survey(tx, survey)
+        else:
+            row = await find_owned_survey(tx, survey, caller)
+        # check: hand-over-owner - a survey goes to nobody, or to an operator
+        if not await is_owner(tx, receiver):
+            raise conflict("no owner here has this id: ask the operator for it")
+        await states.update(tx, survey, owner=receiver, version=row.version + 1)
+        # The coordinator uses the survey keys only when the survey is opened, by its new owner.
+        await tx.execute(
+            "UPDATE survey_keys SET owner = ? WHERE id = ? AND used_by IS NULL",
+            receiver,
+            parse_parameters(row.params).keys.coordinator,
+        )
 
 
 async def is_known_survey(tx: Transaction, params: SurveyParameters, caller: Caller) -> bool:

@@ -118,6 +118,7 @@ async def use(
         )
     # Two surveys with the same keys could be played against each other: signatures and the
     # committed value of one would be valid in the other.
+    # check: survey-keys-once - a second survey with the keys of the first
     if row["used_by"] is not None:
         raise conflict(
             "the keys in these parameters belong to another survey: request new survey keys"

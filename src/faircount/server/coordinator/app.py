@@ -41,6 +41,7 @@ from faircount.server.common.http import (
     survey_id_of,
     without_redirects,
 )
+from faircount.server.common.operator_calls import operator_routes
 from faircount.server.common.participant_page import page_routes
 from faircount.server.common.problems import ProblemError, problem_of_rejection
 from faircount.server.common.settings import MOST_EXTENSION
@@ -274,6 +275,14 @@ class CoordinatorCalls:
         found = await status.reservations(self.service, caller, population)
         return json_response({"reservations": found})
 
+    async def all_reservations(self, request: Request) -> Response:
+        """Return the aggregator's signed reservations from a population's budget, of all owners."""
+        await self.server.authenticator.require(request, Scope.OPERATOR)
+        population = request.query_params.get("population", "")
+        return json_response(
+            {"reservations": await status.all_reservations(self.service, population)}
+        )
+
 
 def coordinator_app(
     service: CoordinatorService, scheduler: Scheduler | None = None, origins: Sequence[str] = ()
@@ -308,6 +317,8 @@ def coordinator_app(
         *page_routes(),
         Route(f"{survey}/reissue", calls.reissue, methods=["POST"]),
         Route(f"{survey}/answered", calls.list_respondents, methods=["GET"]),
+        *operator_routes(service),
+        Route("/v1/operator/reservations", calls.all_reservations, methods=["GET"]),
     ]
     middleware = []
     if origins:

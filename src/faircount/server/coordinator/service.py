@@ -53,7 +53,7 @@ from faircount.protocol.wire.messages import (
     reject,
 )
 from faircount.protocol.wire.signing import SigningKey, verify_message
-from faircount.server.common.base import Server, find_owned_survey, parse_parameters
+from faircount.server.common.base import Server, find_owned_survey, find_survey, parse_parameters
 from faircount.server.common.problems import conflict, not_found
 from faircount.server.common.tokens import Caller
 from faircount.server.coordinator.group_commit import GroupCommit
@@ -376,6 +376,16 @@ class CoordinatorService:
             ending = Ending(EndCode.OWNER, (), reason)
             await self.change(tx, row, lambda loaded: _request_abort_once(loaded.state, ending))
 
+    # --- the operator
+
+    async def stop(self, survey: bytes, reason: str) -> None:
+        """End a running survey without a result: ask the aggregator to abort it."""
+        async with self.server.database.write() as tx:
+            row = await find_survey(tx, survey)
+            _check_open(row)
+            ending = Ending(EndCode.OPERATOR, (), reason)
+            await self.change(tx, row, lambda loaded: _request_abort_once(loaded.state, ending))
+
 
 def _shortfall(before: Coordinator, after: Coordinator) -> tuple[int, int] | None:
     """How many took part, and the minimum, if a step asks to abort because they are too few."""
@@ -453,12 +463,17 @@ async def note_outbox(tx: Transaction, survey: bytes, now: int) -> None:
 
 async def _open_survey(tx: Transaction, survey: bytes, caller: Caller) -> SurveyRow:
     row = await find_owned_survey(tx, survey, caller)
+    _check_open(row)
+    return row
+
+
+def _check_open(row: SurveyRow) -> None:
+    """Refuse changes to a survey that is not open yet, or over."""
     if row.main_nonce is None:
         raise conflict("this survey is not open yet").with_code("not_open")
     if row.phase in FINAL:
         detail = f"this survey is {row.phase}: nothing about it can be changed"
         raise conflict(detail).with_code("survey_over")
-    return row
 
 
 async def _store_reservation(tx: Transaction, row: SurveyRow, statement: Message) -> None:
@@ -473,7 +488,7 @@ async def _store_reservation(tx: Transaction, row: SurveyRow, statement: Message
         and content.population == params.population.encode()
     ):
         await tx.execute(
-            "INSERT INTO reservations (population, number, survey, signed) VALUES (?, ?, ?, ?) ON "
-            "CONFLICT DO NOTHING",
-            params.population, content.number, row.id, encode(statement),
+            "INSERT INTO reservations (population, number, survey, owner, signed) "
+            "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            params.population, content.number, row.id, row.owner, encode(statement),
         )  # fmt: skip

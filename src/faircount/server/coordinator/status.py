@@ -199,9 +199,16 @@ async def reservations(s1: CoordinatorService, caller: Caller, population: str) 
     async with s1.server.database.read() as tx:
         # check: reservations-owner - an owner reads what other owners have spent
         found = await tx.fetch_all(
-            "SELECT reservations.signed FROM reservations JOIN surveys ON surveys.id = "
-            "reservations.survey "
-            "WHERE reservations.population = ? AND surveys.owner = ? ORDER BY reservations.number",
+            "SELECT signed FROM reservations WHERE population = ? AND owner = ? ORDER BY number",
             population, caller.id,
         )  # fmt: skip
+    return [b64encode(bytes(record["signed"])).decode() for record in found]
+
+
+async def all_reservations(s1: CoordinatorService, population: str) -> list[str]:
+    """The aggregator's reservations for all surveys of a population, also handed over or erased."""
+    async with s1.server.database.read() as tx:
+        found = await tx.fetch_all(
+            "SELECT signed FROM reservations WHERE population = ? ORDER BY number", population
+        )
     return [b64encode(bytes(record["signed"])).decode() for record in found]

@@ -20,6 +20,7 @@ export function decode(bytes) {
   const value = parseJson(bytesText(bytes));
   // Encoding again refuses duplicate keys, spaces and numbers in another notation: two byte strings
   // with the same meaning would have two hashes.
+  // check: page-canonical - two values under one name
   insist(same(encode(value), bytes), "malformed", "these bytes are not in canonical form");
   return value;
 }

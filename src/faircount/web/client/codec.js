@@ -137,11 +137,14 @@ export async function decode(bytes, kinds = KNOWN) {
   const content = bytes.subarray(0, -CHECKSUM_SIZE);
   const name = NAMES.get(bytes[1]);
   const isKnown = bytes[0] === VERSION && kinds.includes(name);
+  // check: page-message-kind - a long message where a short one is expected
   insist(isKnown, "malformed", "a message of an unknown version or kind");
   const isIntact = same(await checksumOf(content), bytes.subarray(-CHECKSUM_SIZE));
+  // check: page-message-intact - a damaged message
   insist(isIntact, "malformed", "a message was damaged on its way");
   const reader = new Reader(content, 2);
   const fields = LAYOUTS[name][1].read(reader);
+  // check: page-message-end - bytes that nobody reads
   insist(reader.left === 0, "malformed", "bytes are left over after a message");
   return { name, ...fields };
 }

@@ -18,6 +18,7 @@ const LARGEST_EPSILON = 50;
 export function checkDerived(params, values) {
   for (const [name, value] of Object.entries(values)) {
     const matches = params.derived[name] === value;
+    // check: page-derived - a noise table with less noise than was promised
     insist(matches, "derived", `${name} does not follow from the other parameters`);
   }
 }
@@ -34,6 +35,7 @@ export function checkModulus(params, ranges, least = 2) {
     return String(smallestPrimeAbove((sums > elements ? sums : elements) - 1n));
   });
   const follows = primes.includes(params.derived.q);
+  // check: page-modulus - a modulus in which sums wrap around
   insist(follows, "derived", "q does not follow from the other parameters");
 }
 

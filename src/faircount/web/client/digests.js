@@ -28,6 +28,7 @@ export const entryLeaf = (index, user, publicKey) =>
  * has no path of this length there.
  */
 export async function rootOfPath(index, size, path, leaf) {
+  // check: page-path-index - an entry beyond the tree, whose path is empty
   if (!(index >= 0 && index < size)) return null;
   const rest = path.slice();
   let node = leaf;
@@ -41,6 +42,7 @@ export async function rootOfPath(index, size, path, leaf) {
     }
     at = Math.floor(at / 2);
   }
-  // What is left over would prove the same entry at a second place.
-  return rest.length ? null : node;
+  // check: page-path-end - what is left over would prove the same entry at a second place
+  if (rest.length) return null;
+  return node;
 }

@@ -32,6 +32,7 @@ export function importSecretKey(bytes) {
 export async function agreeSecret(secret, publicBytes) {
   // A second encoding of the same point would give the same secret under another name.
   const isCanonical = publicBytes.length === 32 && littleEndian(publicBytes) < FIELD_PRIME;
+  // check: page-key-canonical - one key under two names
   insist(isCanonical, "key", "a public key is not canonical");
   const shared = await deriveShared(secret, publicBytes);
   // A point of small order gives zeros to everybody: whoever chose it could decrypt the share.

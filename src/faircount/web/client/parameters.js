@@ -29,6 +29,7 @@ const MOST_USERS = 2 ** 31;
 export async function parseInvited(published, digest) {
   // A server that shows one participant other parameters could ask for a report with less noise.
   const isInvited = same(await paramsDigest(published), digest);
+  // check: page-invited-parameters - one participant is shown weaker parameters
   insist(isInvited, "digest", "the parameters are not those of the invitation");
   return parse(published);
 }
@@ -39,10 +40,12 @@ export async function parseInvited(published, digest) {
  */
 export async function parse(published) {
   const plain = decode(published);
+  // check: page-parameter-names - parameters that mean nothing to this client
   insist(hasExactly(plain, NAMES), "malformed", "parameters are missing or unknown");
   checkKinds(plain);
   const mechanism = supportedMechanism(plain);
   const phiFollows = plain.phi === plain.settings.insiders;
+  // check: page-insiders - a guarantee against fewer insiders than is said
   insist(phiFollows, "derived", "phi does not follow from the other parameters");
   const drawn = await mechanism.derive(plain);
   checkPromise(plain, mechanism, drawn);
@@ -82,9 +85,11 @@ function checkKinds(plain) {
   insist(areTries, "malformed", "the number of attempts is out of range");
   insist(users <= MOST_USERS, "malformed", "n_max is out of range");
   // A single accepted report would be published as it is, hidden by nobody else's.
+  // check: page-minimum - a sum over one report is that report
   insist(minimum >= 2 && minimum <= users, "malformed", "the minimum lies between 2 and n_max");
   const areLabels = Array.isArray(items) && items.length >= 2 && items.every(isLabel);
   insist(areLabels, "malformed", "a survey has at least two items, which are text or integers");
+  // check: page-distinct-items - which of two equal items tells people apart
   insist(new Set(items).size === items.length, "malformed", "items must be distinct");
   insist(hasExactly(plain.keys, KEYS), "malformed", "a server's key is missing or unknown");
 }
@@ -101,6 +106,7 @@ function supportedMechanism(plain) {
   const mechanism = MECHANISMS[plain.mechanism];
   const names = mechanism.proven ? [...DERIVED, "proof"] : DERIVED;
   insist(hasExactly(settings, mechanism.settings), "malformed", "settings are missing or unknown");
+  // check: page-derived-names - derived values that nobody checks
   insist(hasExactly(derived, names), "malformed", "derived values are missing or unknown");
   checkSettings(settings);
   const isPlain = derived.scale === 1 && derived.allocation === "alike";
@@ -114,6 +120,7 @@ function supportedMechanism(plain) {
 function checkPromise(plain, mechanism, drawn) {
   const sizes = [plain.minimum, plain.n_max];
   const holds = sizes.every((size) => mechanism.promiseHolds(plain, drawn, size));
+  // check: page-promise - more privacy is promised than is kept
   insist(holds, "promise", "the promised privacy does not follow from the parameters");
 }
 
@@ -127,6 +134,7 @@ function hasExactly(value, names) {
 
 function parseKey(text) {
   const bytes = unhex(text);
+  // check: page-key-size - a key that is none
   insist(bytes.length === 32, "malformed", "a key has 32 bytes");
   return bytes;
 }

@@ -25,9 +25,11 @@ function checkLayout(params, coins) {
   checkAttendance(params, { countInsiders: false });
   const layout = reportLayout(parseInteger(params.derived.q), items.length, coins, users);
   const proofFollows = same(encode(params.derived.proof), encode(layout.proof));
+  // check: page-proof-form - a proof in a field that is too small
   insist(proofFollows, "derived", "the proof does not follow from the other parameters");
   // Equal commitments would let one server copy the other's, and then choose the query alone.
   const commitments = new Set([keys.coordinator_commitment, keys.aggregator_commitment, NO_DIGEST]);
+  // check: page-commitments - one server chooses the query alone
   insist(commitments.size === 3, "derived", "each server must commit to a value of its own");
   return layout;
 }

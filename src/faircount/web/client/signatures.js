@@ -19,9 +19,11 @@ export async function verify(publicKey, signature, data) {
 
 /** The message that the aggregator signed; null if the signature is not its own. */
 export async function verifyStatement(aggregatorKey, signed) {
+  // check: page-statement-party - what was signed as another party passes as the aggregator's
   if (signed.by !== AGGREGATOR) return null;
   const { by, number, previous, payload } = signed;
   const data = join(textBytes(`${LABEL}/statement\0`), u32(by), u32(number), previous, payload);
+  // check: page-statement-signature - the coordinator makes up a result
   if (!(await verify(aggregatorKey, signed.signature, data))) return null;
   try {
     return await decode(payload);
@@ -36,6 +38,7 @@ export async function verifyAcknowledgement(keys, survey, acknowledgement, messa
   const messageHash = await sha256(message);
   const isForMessage =
     same(acknowledgement.survey, survey) && same(acknowledgement.message_hash, messageHash);
+  // check: page-acknowledged-message - somebody else's acknowledgement
   if (!isForMessage) return false;
   // One signature covers several messages: it is on the root of a tree over their hashes.
   const root = await rootOfPath(index, size, path, await taggedHash("acknowledged", messageHash));

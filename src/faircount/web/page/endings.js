@@ -21,6 +21,7 @@ export const ENDINGS = {
   16: ["aggregator_contradiction"],
   17: ["coordinator_contradiction"],
   18: ["aggregator_secret_lost"],
+  19: ["operator"],
 };
 
 /** {code, values} of a signed `Aborted`; "unknown" for a code that this page does not know. */

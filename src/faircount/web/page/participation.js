@@ -196,9 +196,12 @@ async function conclude(params, record, reply) {
 export async function verifyOutcome(params, signed) {
   const statement = await verifyStatement(params.keys.aggregator, signed);
   if (statement === null || !["Published", "Aborted"].includes(statement.name)) return null;
+  // check: page-outcome-survey - the result of another survey with the same keys
   if (!same(statement.survey, params.survey)) return null;
   const isOther = statement.name === "Published" && !same(statement.digest, params.digest);
-  return isOther ? null : statement;
+  // check: page-outcome-parameters - a result that was computed with other parameters
+  if (isOther) return null;
+  return statement;
 }
 
 /** The aggregator's signed outcome in a record; null if there is none yet. */

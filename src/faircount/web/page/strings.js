@@ -213,6 +213,7 @@ const en = {
   ending_aggregator_contradiction: "{s1} reports that {s2} contradicted itself.",
   ending_coordinator_contradiction: "{s2} found that {s1} contradicted itself.",
   ending_aggregator_secret_lost: "{s2} has lost a secret value to which it had committed.",
+  ending_operator: "The operator of one of the servers stopped the survey.",
   ending_unknown: "The servers gave a reason that this page does not know.",
   unverified:
     "The server sent something that it could not prove (number of times: {times}). This page " +
@@ -522,6 +523,7 @@ const de = {
   ending_aggregator_contradiction: "{s1} meldet einen Widerspruch in den Angaben von {s2}.",
   ending_coordinator_contradiction: "{s2} hat einen Widerspruch in den Angaben von {s1} gefunden.",
   ending_aggregator_secret_lost: "{s2} hat einen geheimen Wert verloren, auf den es sich festgelegt hatte.",
+  ending_operator: "Der Betreiber eines der Server hat die Umfrage angehalten.",
   ending_unknown: "Die Server haben einen Grund genannt, den diese Seite nicht kennt.",
   unverified:
     "Der Server hat etwas gesendet, das er nicht beweisen konnte (so oft: {times}). Diese Seite " +

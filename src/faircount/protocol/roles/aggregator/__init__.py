@@ -15,6 +15,7 @@ from faircount.protocol.roles.aggregator.receive import (
     abort_after_restore,
     aggregate,
     aggregate_with,
+    stop,
 )
 from faircount.protocol.roles.aggregator.rules import AggregatorRules, Handler
 from faircount.protocol.roles.aggregator.state import Aggregator, Change, Entry, mac_key_rows
@@ -49,4 +50,5 @@ __all__ = [
     "refuse_manifest",
     "reserve",
     "sign_statement",
+    "stop",
 ]

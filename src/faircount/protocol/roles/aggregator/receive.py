@@ -15,9 +15,10 @@ from dataclasses import replace
 from hashlib import sha256
 
 from faircount.protocol.roles.aggregator.state import Aggregator, Change
-from faircount.protocol.roles.aggregator.steps import abort_as_restored
+from faircount.protocol.roles.aggregator.steps import abort, abort_as_restored
 from faircount.protocol.roles.rows import RowReader, Step, StepRows
 from faircount.protocol.survey.budget import Ledger
+from faircount.protocol.survey.endings import Ending
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.messages import Reason, Refusal, Rejection, Signed, reject
@@ -39,6 +40,19 @@ def abort_after_restore(s: Aggregator, reader: RowReader) -> Step[Aggregator]:
     """The step of an aggregator that was restored: a running survey is aborted and charged."""
     rows = StepRows(reader)
     return rows.step(*abort_as_restored(s, rows))
+
+
+def stop(s: Aggregator, ending: Ending, reader: RowReader) -> Step[Aggregator]:
+    """The step of an aggregator whose operator stops a survey, unless it is over.
+
+    What is reserved counts as spent: shares may have arrived.
+    """
+    if s.phase in FINAL:
+        return Step(s)
+    rows = StepRows(reader)
+    # check: stop-spends - an operator stops a survey whose shares arrived, and has its budget back
+    is_spent = s.ledger.find(s.params.survey) is not None
+    return rows.step(*abort(s, rows, ending, spent=is_spent))
 
 
 def aggregate_with(

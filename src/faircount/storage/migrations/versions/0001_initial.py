@@ -19,11 +19,12 @@ _COLUMNS: dict[str, str] = {
     "state_rows": "survey:bytes* store:text* key:bytes* hash:bytes encrypted:bytes?",
     "parts": "survey:bytes* part:number* hash:bytes encrypted:bytes?",
     "survey_keys": "id:bytes* owner:bytes encrypted:bytes? used_by:bytes?",
-    "tokens": "hash:bytes* scope:text expires_at:number?",
+    "tokens": "hash:bytes* holder:bytes scope:text name:text created_at:number expires_at:number? "
+    "revoked_at:number?",
     "rejections": "survey:bytes* reason:text* count:number",
     "outbox": "survey:bytes* since:number next_at:number tries:number lease_until:number "
     "lease:bytes problem:text",
-    "reservations": "population:text* number:number* survey:bytes* signed:bytes",
+    "reservations": "population:text* number:number* survey:bytes* owner:bytes signed:bytes",
     "populations": "name:text* owner:bytes ledger:bytes",
     "started_steps": "population:text* survey:bytes encrypted:bytes",
     "nonces": "nonce:bytes* expires_at:number",

@@ -1,0 +1,125 @@
+"""Every check of the browser's client refuses its attack: one by one, in Node.
+
+`tests/mutants.py` removes the checks from a copy of the scripts; so the scripts that are installed
+are attacked here, and not those of this folder.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import faircount
+from faircount.core.entropy import SeededStream
+from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.protocol import SERVERS
+from faircount.protocol.simulator import set_up
+from faircount.protocol.wire import canonical_json as canonical
+
+SCRIPTS = Path(faircount.__file__).parent / "web"
+ATTACKS = Path(__file__).parent / "script_checks.mjs"
+
+
+def succeeds(attack: str, **given: Any) -> bool:
+    """Whether the client falls for an attack."""
+    done = subprocess.run(
+        ["node", str(ATTACKS), SCRIPTS.as_uri(), attack],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return bool(json.loads(done.stdout))
+
+
+def published(mechanism: Any) -> dict[str, Any]:
+    params = set_up(mechanism, SERVERS, SeededStream(4)).params
+    plain: dict[str, Any] = json.loads(params.published)
+    return plain
+
+
+def encode(plain: dict[str, Any]) -> str:
+    return canonical.encode(plain).decode()
+
+
+NOISE_OF_SERVERS = published(ServerLaplace(items=("a", "b", "c"), users=10, epsilon=1.0))
+NOISE_OF_CLIENTS = published(Laplace(items=("a", "b", "c"), users=10, epsilon=1.0))
+
+
+def changed(plain: dict[str, Any], inside: str = "", **values: Any) -> str:
+    """Published parameters with other values, at the top or in one of their objects."""
+    if not inside:
+        return encode({**plain, **values})
+    return encode({**plain, inside: {**plain[inside], **values}})
+
+
+def smaller(epsilon: str) -> str:
+    return canonical.format_real(canonical.parse_real(epsilon) * 0.999)
+
+
+def test_what_is_true_is_believed() -> None:
+    assert succeeds("nothing")
+    for plain in (NOISE_OF_SERVERS, NOISE_OF_CLIENTS):
+        assert succeeds("parameters", published=encode(plain))
+        assert succeeds("page-invited-parameters", published=encode(plain), weaker=encode(plain))
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "page-statement-party",
+        "page-statement-signature",
+        "page-acknowledged-message",
+        "page-path-index",
+        "page-path-end",
+        "page-message-kind",
+        "page-message-intact",
+        "page-message-end",
+        "page-key-canonical",
+        "page-outcome-survey",
+        "page-outcome-parameters",
+    ],
+)
+def test_a_false_message_is_not_believed(attack: str) -> None:
+    assert not succeeds(attack)
+
+
+def test_other_parameters_than_the_invitations_are_not_believed() -> None:
+    weaker = changed(NOISE_OF_SERVERS, question="another question")
+    assert succeeds("parameters", published=weaker)
+    assert not succeeds(
+        "page-invited-parameters", published=encode(NOISE_OF_SERVERS), weaker=weaker
+    )
+
+
+@pytest.mark.parametrize(
+    ("slug", "weaker"),
+    [
+        ("page-parameter-names", changed(NOISE_OF_SERVERS, spare=1)),
+        ("page-insiders", changed(NOISE_OF_SERVERS, phi=NOISE_OF_SERVERS["phi"] + 1)),
+        ("page-minimum", changed(NOISE_OF_SERVERS, minimum=1)),
+        ("page-distinct-items", changed(NOISE_OF_SERVERS, items=["a", "a", "b"])),
+        ("page-key-size", changed(NOISE_OF_SERVERS, "keys", coordinator="00" * 31)),
+        ("page-derived-names", changed(NOISE_OF_CLIENTS, "derived", proof=1)),
+        ("page-promise", changed(NOISE_OF_SERVERS, epsilon=smaller(NOISE_OF_SERVERS["epsilon"]))),
+        ("page-derived", changed(NOISE_OF_CLIENTS, "derived", tables="00" * 32)),
+        ("page-modulus", changed(NOISE_OF_CLIENTS, "derived", q="1009")),
+        ("page-proof-form", changed(NOISE_OF_SERVERS, "derived", proof={"degree": 1})),
+        (
+            "page-commitments",
+            changed(
+                NOISE_OF_SERVERS,
+                "keys",
+                coordinator_commitment=NOISE_OF_SERVERS["keys"]["aggregator_commitment"],
+            ),
+        ),
+        ("page-canonical", encode(NOISE_OF_SERVERS).replace('"minimum":', '"minimum": ')),
+    ],
+)
+def test_parameters_that_promise_too_much_are_refused(slug: str, weaker: str) -> None:
+    assert not succeeds("parameters", published=weaker), slug
