@@ -39,8 +39,7 @@ from faircount.protocol.survey.operators import (
 )
 from faircount.protocol.wire.messages import Aborted
 
-REQUESTS = ("open", "close", "extend", "abort")
-ALL_REQUESTS = ("invite", *REQUESTS, "repeat", "delete")
+REQUESTS = ("invite", "open", "close", "extend", "abort", "repeat", "delete")
 LABELS = ("label.html", "label.json", "label.yaml")
 UNKNOWN = "unknown"
 """The cause that a server names if it does not know a survey."""
@@ -201,8 +200,8 @@ class Surveys:
         """Invite, open, close, extend, abort, repeat or delete; returns the survey afterwards."""
         survey = self.survey(name)
         # check: dashboard-request - any call of the owner's at the coordinator is made by its name
-        if what not in ALL_REQUESTS:
-            message = f"the requests for a survey are {', '.join(ALL_REQUESTS)}"
+        if what not in REQUESTS:
+            message = f"the requests for a survey are {', '.join(REQUESTS)}"
             raise ParameterError(message).with_code("bad_call")
         if what == "invite":
             # Repeating it is safe: existing invitations are only sent to the servers again.
