@@ -4,7 +4,7 @@ from hashlib import sha512
 
 import pytest
 
-from faircount.protocol.survey import acknowledgement
+from faircount.protocol.survey import acknowledgement, devices
 from faircount.protocol.wire import signing
 
 
@@ -14,7 +14,7 @@ def ideal_signatures(monkeypatch) -> None:
     monkeypatch.setattr(
         signing.SigningKey, "sign", lambda key, data: sha512(key.public + data).digest()
     )
-    for place in (signing, acknowledgement):
+    for place in (signing, acknowledgement, devices):
         monkeypatch.setattr(
             place, "verify", lambda public, made, data: sha512(public + data).digest() == made
         )
