@@ -223,8 +223,8 @@ STATUS: dict[str, Any] = {
 
 def owner_of(body: bytes) -> BothServers:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
-    server = RemoteServer("http://s1", http=httpx.Client(transport=transport))
-    return BothServers(server, server)
+    http = httpx.Client(transport=transport)
+    return BothServers(RemoteServer("http://s1", http=http), RemoteServer("http://s2", http=http))
 
 
 class NoParameters:

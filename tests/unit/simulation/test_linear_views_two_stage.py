@@ -276,10 +276,13 @@ def helper_sets(enumerator: ViewEnumerator) -> list[int]:
 
 
 def foreign_sets(enumerator: ViewEnumerator) -> list[int]:
-    """Sets with somebody who is no helper: alone, all but one of them, everybody."""
+    """Sets with somebody who is no helper: one outsider alone, all but this one, everybody."""
     everybody = (1 << USERS) - 1
     outsider = 1 << find_outsider(enumerator)
-    return [outsider, everybody ^ outsider, everybody]
+    helpers = sum(1 << at for at in find_helpers(enumerator))
+    sets = [outsider, everybody ^ outsider, everybody]
+    # Where the election drew all others as helpers, all but the outsider are a set of helpers.
+    return [chosen for chosen in sets if chosen & ~helpers]
 
 
 BITS = 256
