@@ -45,7 +45,7 @@ def run(*arguments: object) -> Any:
 
 def test_every_command_of_an_owner_is_a_method() -> None:
     for name in SUBCOMMANDS:
-        method = getattr(fc.Survey, name, None)
+        method = getattr(fc.Survey, name.replace("-", "_"), None)
         assert callable(method), name
         assert inspect.getdoc(method), name
 
