@@ -18,7 +18,16 @@ from table import Row, markdown
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 MISSING = "not installed"
-GROUPS = ("sharing", "accounting", "local", "planning", "protocol", "protocol_masked", "validity")
+GROUPS = (
+    "sharing",
+    "accounting",
+    "local",
+    "planning",
+    "protocol",
+    "protocol_masked",
+    "validity",
+    "prover",
+)
 PACKAGES = ("numpy", "scipy", "cryptography", "dp-accounting", "multi-freq-ldpy", "pure-ldp")
 
 HEAD = """# Benchmarks
@@ -27,7 +36,8 @@ Written by `make bench`; do not edit. Every time is the best of several runs, ou
 one process. `ratio` is the other's time divided by ours: 3 means that ours is three times faster,
 0.5 that it reaches half of a limit. On a shared machine wall times can differ by a factor of two
 from run to run, so measure on a quiet one. The rows of GRR and OUE and those of proofs ("prove",
-"verify", "proven") are CPU times of one thread, taken in turns with the other.
+"verify", "proven") are CPU times of one thread, taken in turns with the other; those "in
+JavaScript" are CPU times of one process.
 """
 
 

@@ -132,24 +132,35 @@ test("products of residues are exact up to the largest modulus", () => {
   }
 });
 
-test("a proof in the largest field is exact: h Z = f (f - 1), and f has the bits as values", () => {
-  const layout = reportLayout(BigInt(LARGEST), 30, 5, 1000);
-  const bits = Array.from({ length: 35 }, (_, at) => Number(at === 29 || at % 3 === 1));
-  const blind = uniformElements(BigInt(LARGEST), layout.degree, systemRandom).map(Number);
-  const row = prove(layout, bits, blind);
-  assert.equal(row.length, layout.width);
-  const z = vanishing(35, LARGEST);
-  const q = BigInt(LARGEST);
-  const value = (polynomial, x) =>
-    polynomial.reduceRight((sum, coefficient) => (sum * x + BigInt(coefficient)) % q, 0n);
-  const through = interpolation(bits, z, LARGEST);
-  bits.forEach((bit, at) => assert.equal(value(through, BigInt(at)), BigInt(bit)));
-  for (const x of [35n, 1000n, 4294967290n]) {
-    const f = (value(through, x) + value(z, x) * value(blind, x)) % q;
-    const h = value(row.slice(35 + layout.degree), x);
-    assert.equal((f * (f + q - 1n)) % q, (h * value(z, x)) % q);
+/** A polynomial at a point, with integers of any size. */
+function valueAt(polynomial, x, q) {
+  return polynomial.reduceRight((sum, value) => (sum * x + BigInt(value)) % q, 0n);
+}
+
+test("proofs are exact for moduli of every size: h Z = f (f - 1), f through the bits", () => {
+  // 67108859 and 67108879 surround 2^26, where products of residues begin to need two halves.
+  for (const q of [367, 100003, 67108859, 67108879, LARGEST]) {
+    checkProof(q, Array.from({ length: 120 }, (_, at) => Number(at === 29 || at % 3 === 1)));
   }
 });
+
+function checkProof(modulus, bits) {
+  const q = BigInt(modulus);
+  const layout = reportLayout(q, bits.length - 5, 5, 1000);
+  const blind = uniformElements(q, layout.degree, systemRandom).map(Number);
+  const row = prove(layout, bits, blind);
+  assert.equal(row.length, layout.width);
+  assert.deepEqual(row.slice(0, bits.length + layout.degree), [...bits, ...blind]);
+  const h = row.slice(bits.length + layout.degree);
+  const z = vanishing(bits.length, modulus);
+  const through = interpolation(bits, modulus);
+  bits.forEach((bit, at) => assert.equal(valueAt(through, BigInt(at), q), BigInt(bit)));
+  // As many points as coefficients: two polynomials of this degree that agree there are equal.
+  for (let x = 0n; x < 2 * (bits.length + layout.degree) - 1; x += 1n) {
+    const f = (valueAt(through, x, q) + valueAt(z, x, q) * valueAt(blind, x, q)) % q;
+    assert.equal((f * (f + q - 1n)) % q, (valueAt(h, x, q) * valueAt(z, x, q)) % q);
+  }
+}
 
 test("words that would make elements unequally likely are drawn again", () => {
   const words = [new Uint8Array(8).fill(255), Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 9)];

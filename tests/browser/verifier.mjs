@@ -33,7 +33,7 @@ export function valueAt(field, polynomial, point) {
 export function blindedAt(field, bits, blind, point) {
   const z = vanishing(bits.length, field.q);
   const hidden = multiply(field, valueAt(field, z, point), valueAt(field, blind, point));
-  const interpolated = valueAt(field, interpolation(bits, z, field.q), point);
+  const interpolated = valueAt(field, interpolation(bits, field.q), point);
   return interpolated.map((value, at) => plus(value, hidden[at], field.q));
 }
 

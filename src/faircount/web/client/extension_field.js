@@ -32,8 +32,8 @@ export function modulus({ k, a, b }) {
 export function multiply(ring, x, y) {
   const { q, k, a, b } = ring;
   const whole = product(x, y, q);
-  const found = whole.slice(0, k);
-  whole.slice(k).forEach((high, at) => {
+  const found = Array.from(whole.subarray(0, k));
+  whole.subarray(k).forEach((high, at) => {
     found[at] = minus(found[at], times(high, b, q), q); // Y^k is -a Y - b
     found[at + 1] = minus(found[at + 1], times(high, a, q), q);
   });

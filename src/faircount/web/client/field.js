@@ -6,6 +6,12 @@ import { insist } from "./refusal.js";
 
 const SPARE_WORDS = 8;
 const LARGEST_GROUP = 1n << 53n;
+// The little-endian words of a view, by their size in bytes.
+const WORDS = {
+  2: (view, at) => BigInt(view.getUint16(at, true)),
+  4: (view, at) => BigInt(view.getUint32(at, true)),
+  8: (view, at) => view.getBigUint64(at, true),
+};
 // Miller-Rabin with these bases is exact for every number below 2^64.
 const WITNESSES = [2n, 3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n];
 
@@ -27,9 +33,10 @@ function wordSize(q) {
 }
 
 function acceptedWords(stream, size, limit) {
+  const view = new DataView(stream.buffer, stream.byteOffset);
   const found = [];
   for (let at = 0; at < stream.length; at += size) {
-    const word = littleEndian(stream.subarray(at, at + size));
+    const word = WORDS[size](view, at);
     if (word < limit) found.push(word);
   }
   return found;

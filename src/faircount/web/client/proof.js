@@ -63,9 +63,12 @@ function isSmallPrime(k) {
  */
 export function prove(layout, bits, blind) {
   const { q } = layout;
-  const z = vanishing(bits.length, q);
+  const count = bits.length;
+  const z = vanishing(count, q);
   const f = product(z, blind, q);
-  interpolation(bits, z, q).forEach((coefficient, at) => (f[at] = plus(f[at], coefficient, q)));
-  const lessOne = [minus(f[0], 1, q), ...f.slice(1)];
-  return [...bits, ...blind, ...quotient(product(f, lessOne, q), z, q)];
+  interpolation(bits, q).forEach((value, at) => (f[at] = plus(f[at], value, q)));
+  // f (f - 1) from degree M on: the quotient by Z does not depend on the rest.
+  const high = product(f, f, q, count);
+  f.subarray(count).forEach((value, at) => (high[at] = minus(high[at], value, q)));
+  return [...bits, ...blind, ...quotient(high, z, q)];
 }
