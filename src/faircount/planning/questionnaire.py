@@ -117,13 +117,15 @@ def _best_exact(
     best: tuple[float, tuple[QuestionGroup, ...]] | None = None
     waiting = list(dict.fromkeys(candidates))
     tried: set[tuple[QuestionGroup, ...]] = set()
+    reason = ""
     while waiting and len(tried) < _MOST_TRIED:
         groups = waiting.pop(0)
         tried.add(groups)
         try:
             mechanism = JointNoise(questionnaire=questionnaire, groups=groups, epsilon=epsilon)
             cost = _cost(mechanism, users, targets)
-        except ParameterError:
+        except ParameterError as problem:
+            reason = reason or str(problem)
             continue
         if best is None or cost < best[0]:
             best = (cost, groups)
@@ -133,7 +135,7 @@ def _best_exact(
             ]
     if best is None:
         raise RefusedError(
-            f"epsilon {epsilon:g} is too small for these questions: ask less, or allow more"
+            f"these questions cannot be asked together at epsilon {epsilon:g}: {reason}"
         )
     return best[1]
 
