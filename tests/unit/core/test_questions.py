@@ -307,6 +307,8 @@ def test_a_wrong_field_is_named_with_its_question(fields: object, message: str) 
         ("[question]\nkind = 'yes'", "double brackets"),
         ("title = 1", "title must be a text"),
         ("", "1 to 100 questions"),
+        (f"title = 1{'0' * 5000}", "too large to be read"),
+        (f"title = {'[' * 3000}{']' * 3000}", "too large to be read"),
     ],
 )
 def test_a_wrong_file_is_explained(tmp_path: Path, text: str, message: str) -> None:

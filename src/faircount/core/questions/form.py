@@ -92,6 +92,11 @@ def read_form(path: Path) -> Form:
         raise ParameterError(f"{path} is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as problem:
         raise ParameterError(f"{path} is not TOML: {problem}") from None
+    except (ValueError, RecursionError):
+        # Integers of thousands of digits, and brackets inside thousands of brackets.
+        raise ParameterError(
+            f"{path} has a number or a nesting that is too large to be read"
+        ) from None
     unknown = set(fields) - {"title", "question"}
     if unknown:
         raise ParameterError(
