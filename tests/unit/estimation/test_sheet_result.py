@@ -232,3 +232,7 @@ def test_the_mean_of_a_question_with_skip_is_drawn() -> None:
     figure = QuestionnaireResult(mechanism, np.array([90, 80]), 100).plot()
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert labels == ["mean of those who answered"]
+
+
+def test_a_level_is_written_with_all_its_digits() -> None:
+    assert make_result().statements(0.999)[0][1].startswith("99.9% each")
