@@ -11,10 +11,11 @@ from faircount.analysis.read import ColumnName, check_rows_are_people, columns
 from faircount.analysis.run import charge
 from faircount.analysis.sheets import count_cells
 from faircount.core.arguments import explain_arguments
-from faircount.core.entropy import Entropy, SystemEntropy
+from faircount.core.entropy import Entropy, SeededStream, SystemEntropy
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.questions.form import Form, make_form, read_form
 from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.mechanisms.joint_noise.mechanism import JointNoise
 from faircount.planning.question import cautions
 from faircount.planning.questionnaire import make_plan
 
@@ -84,6 +85,7 @@ def questionnaire(
     # The plan looks at the questions and the number of people, never at an answer.
     mechanism = make_plan(form, len(found[0]), epsilon).mechanism
     cells = count_cells(form, found)
+    _rehearse(mechanism)
     facts = {} if isinstance(source, SystemEntropy) else {"simulation": True}
     label = f"questionnaire, {len(form.questionnaire)} questions"
     with charge(ledger, population, source, [mechanism], label):
@@ -96,6 +98,12 @@ def questionnaire(
         () if user is not None else (ROWS_ARE_PEOPLE,),
         cautions(mechanism.epsilon, 0.0),
     )
+
+
+def _rehearse(mechanism: JointNoise) -> None:
+    """Draw and estimate once without the answers: what cannot be computed must cost no budget."""
+    noise = mechanism.draw_noise(SeededStream(0))
+    QuestionnaireResult(mechanism, noise, mechanism.n).estimates()
 
 
 def _read_questions(questions: Any) -> Form:

@@ -33,6 +33,14 @@ from faircount.core.questions.kinds import SKIP_LABEL, Answer, ChoiceQuestion, S
 Cells = tuple[object, ...]
 Reader = Callable[[Cells], Answer]
 
+# Numbers of a table have fewer characters, and exponents of fewer digits: "1e999999999" would be
+# computed for minutes.
+_MOST_DIGITS = 400
+_MOST_EXPONENT = 3
+
+# Stands for a cell that is neither a value nor a list; it is none of the answers.
+_NO_ANSWER = object()
+
 # How tables write no and yes, besides the words of the question.
 _TRUTH = {"false": 0, "0": 0, "no": 0, "true": 1, "1": 1, "yes": 1}
 
@@ -79,7 +87,8 @@ def _count_question(
         except _BlankError:
             blank += users
             continue
-        except AnswerError:
+        except (AnswerError, ValueError):
+            # Python refuses to write an integer of thousands of digits as text (ValueError).
             unreadable += users
             continue
         for cell, weights in enumerate(question.openings):
@@ -112,9 +121,14 @@ def _count_distinct(columns: Sequence[Sequence[Any]]) -> Counter[Cells]:
 
 
 def _hashable(cell: object) -> object:
-    """Return a cell that holds several items as a tuple."""
-    if isinstance(cell, list | set | frozenset | tuple | np.ndarray):
-        return tuple(cell)
+    """Return a cell that holds several items as a tuple of texts, and others as they are."""
+    if isinstance(cell, list | set | tuple | np.ndarray):
+        return tuple(map(text_of, cell))
+    try:
+        hash(cell)
+    except TypeError:
+        # Such as a dictionary: no question has an answer like that.
+        return _NO_ANSWER
     return cell
 
 
@@ -184,15 +198,15 @@ def _items_reader(question: SeveralItems, separator: str) -> Reader:
 
     def read(cells: Cells) -> Answer:
         cell = cells[0]
-        if isinstance(cell, tuple):
-            chosen: Sequence[object] = cell
+        if isinstance(cell, tuple | frozenset):
+            chosen: Sequence[object] = tuple(cell)
         elif is_missing(cell):
             # A blank cell chooses nothing, which is an answer to "any of these".
             return None if question.skip else ()
         elif question.skip and text_of(cell) == SKIP_LABEL:
             return None
         else:
-            chosen = [part for part in str(cell).split(separator) if part.strip()]
+            chosen = [part for part in text_of(cell).split(separator) if part.strip()]
         return tuple(_find(positions, item) for item in chosen)
 
     return read
@@ -215,12 +229,19 @@ def _number_reader(question: Number | Bands) -> Reader:
     def read(cells: Cells) -> Answer:
         if _is_skipped(question, cells[0]):
             return None
-        try:
-            number = Fraction(text_of(cells[0]))
-        except (ValueError, ZeroDivisionError):
-            raise _UnreadableError("not a number") from None
+        number = _parse_number(text_of(cells[0]))
         if isinstance(question, ChoiceQuestion):
             return question.find_band(number)
         return question.count_steps(number)
 
     return read
+
+
+def _parse_number(text: str) -> Fraction:
+    exponent = text.lower().partition("e")[2].lstrip("+-")
+    if len(text) > _MOST_DIGITS or len(exponent) > _MOST_EXPONENT:
+        raise _UnreadableError("not a number of a usual size")
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise _UnreadableError("not a number") from None

@@ -112,6 +112,7 @@ def _show(out: "Console", result: "QuestionnaireResult", level: float) -> None:
 
 def _show_question(out: "Console", question: "QuestionEstimates", level: float) -> None:
     from faircount.cli.show import cell, make_table
+    from faircount.core.plain import format_level
     from faircount.estimation.presentation import OUTSIDE_MARK
     from faircount.estimation.sheet_result import format_value, is_outside, is_share, row_label
 
@@ -125,7 +126,8 @@ def _show_question(out: "Console", question: "QuestionEstimates", level: float) 
         share = row.estimate / longest if is_share(row) and longest > 0 else 0.0
         bar = "█" * max(0, round(BAR_WIDTH * share))
         rows.append([row_label(row), format_value(row, row.estimate), span, bar])
-    table = make_table(["answer", "estimate", f"{level:.0%} interval", ""], rows, left=(0, 3))
+    headings = ["answer", "estimate", f"{format_level(level)} interval", ""]
+    table = make_table(headings, rows, left=(0, 3))
     table.columns[-1].style = "cyan"
     out.print(table)
 

@@ -76,3 +76,8 @@ def html_bar(share: float) -> str:
     """Make a bar whose length is proportional to a share; 1 fills its cell."""
     width = 160 * min(max(share, 0.0), 1.0)
     return f'<div style="background:#8fb8ad;height:0.8em;width:{width:.0f}px"></div>'
+
+
+def format_level(level: float) -> str:
+    """Return a confidence level with all its digits: 99.9% must not read as 100%."""
+    return f"{100 * level:.10g}%"

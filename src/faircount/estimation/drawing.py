@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from faircount.core import plain
 from faircount.core.domain import escape_controls
 from faircount.core.figures import create_axes, create_figure, save_figure
 from faircount.estimation.presentation import Frequencies
@@ -144,7 +145,8 @@ def draw_mean(result: "MeanResult", level: float, covers: str, axes: Any = None)
     axes.set_yticks([])
     # An estimate may lie outside [-1, 1], where noise has put it.
     axes.set_xlim(min(-1.05, result.estimate - 0.05), max(1.05, result.estimate + 0.05))
-    axes.set_xlabel(f"mean of {result.included:,} users, with its {level:.0%} interval")
+    interval = f"{plain.format_level(level)} interval"
+    axes.set_xlabel(f"mean of {result.included:,} users, with its {interval}")
     _set_title(axes, wrap_text(_claim(result)))
     return axes
 

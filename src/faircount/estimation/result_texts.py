@@ -17,6 +17,7 @@ from faircount.accounting.guarantee import (
     format_factor,
     format_rounded_up,
 )
+from faircount.core import plain
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.presentation import (
     OUTSIDE_MARK,
@@ -71,11 +72,11 @@ class ResultWords:
 
     def interval_heading(self, level: float) -> str:
         """The title of the column of intervals."""
-        return f"{level:.0%} interval"
+        return f"{plain.format_level(level)} interval"
 
     def interval_text(self, level: float, bounds: Intervals) -> str:
         """What the intervals cover."""
-        return f"{level:.0%} each; {bounds.method}"
+        return f"{plain.format_level(level)} each; {bounds.method}"
 
     def axis(self, result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
         """What the bars and lines of a figure are."""
@@ -83,11 +84,11 @@ class ResultWords:
         subject = f"{result.included:,} users"
         if covers == "population":
             subject = f"the population, from {result.included:,} users"
-        return f"{kind} of {subject}, with {level:.0%} intervals"
+        return f"{kind} of {subject}, with {plain.format_level(level)} intervals"
 
     def trend_axis(self, level: float) -> str:
         """What the lines of a trend are."""
-        return f"share, with {level:.0%} intervals"
+        return f"share, with {plain.format_level(level)} intervals"
 
     def sum_note(self, result: Frequencies) -> str | None:
         """Why the estimates do not sum to 100%; None where they do."""
@@ -244,7 +245,7 @@ class GermanWords(ResultWords):
 
     def interval_heading(self, level: float) -> str:
         """The title of the column of intervals."""
-        return f"{100 * level:.0f}-%-Intervall"
+        return f"{_german_level(level)}-Intervall"
 
     def interval_text(self, level: float, bounds: Intervals) -> str:
         """What the intervals cover."""
@@ -261,11 +262,11 @@ class GermanWords(ResultWords):
         subject = f"unter {self.number(result.included)} Personen"
         if covers == "population":
             subject = f"an der Gesamtheit, aus {self.number(result.included)} Personen"
-        return f"{kind} {subject}, mit {100 * level:.0f}-%-Intervallen"
+        return f"{kind} {subject}, mit {_german_level(level)}-Intervallen"
 
     def trend_axis(self, level: float) -> str:
         """What the lines of a trend are."""
-        return f"Anteil, mit {100 * level:.0f}-%-Intervallen"
+        return f"Anteil, mit {_german_level(level)}-Intervallen"
 
     def sum_note(self, result: Frequencies) -> str | None:
         """Why the estimates do not sum to 100%; None where they do."""
@@ -384,6 +385,10 @@ class GermanWords(ResultWords):
 
 def _in_german(number: str) -> str:
     return number.replace(".", ",")
+
+
+def _german_level(level: float) -> str:
+    return _in_german(plain.format_level(level)).replace("%", "-%")
 
 
 def _numbers(guarantee: Guarantee, delta_digits: int) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from faircount.core import plain
 from faircount.core.domain import escape_controls
 from faircount.core.figures import create_figure, save_figure
 from faircount.core.questions.kinds import SumQuestion
@@ -23,7 +24,8 @@ def draw_questions(result: "QuestionnaireResult", level: float = 0.95) -> Any:
     charts = figure.subplots(len(found), 1, height_ratios=heights, squeeze=False)[:, 0]
     for axes, question in zip(charts, found, strict=True):
         _draw_question(axes, question)
-    charts[-1].set_xlabel(f"{result.included:,} users, with {level:.0%} intervals", size=9)
+    intervals = f"{plain.format_level(level)} intervals"
+    charts[-1].set_xlabel(f"{result.included:,} users, with {intervals}", size=9)
     figure.suptitle(wrap_text(_claim(result)), x=0.02, ha="left", size=7, color="0.35")
     return figure
 

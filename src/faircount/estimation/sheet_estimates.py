@@ -216,24 +216,20 @@ def _median_of_bands(
 ) -> Estimate:
     """Return the median, and the edges of the bands that may hold it.
 
-    The median lies in the first band up to which at least half of the people are. A band is left
-    out if the number of people below its lower edge, or up to its upper edge, refutes that.
+    If exactly half of the people are up to some edge, all numbers between the two in the middle are
+    medians, and the interval covers them all. The lowest median lies in the first band up to which
+    at least half of the people are, the greatest in the last band below which at most half are.
+    Both ends may be wrong with half of the error.
     """
-    n = released.included
-    half = n / 2
-    possible = []
-    for band in range(len(counts)):
-        # Each of the two statements about a band may be wrong with half of the error.
-        may_begin = band == 0 or _bound_up_to(released, counts, band)[0] < half
-        may_end = band == len(counts) - 1 or _bound_up_to(released, counts, band + 1)[1] >= half
-        if may_begin and may_end:
-            possible.append(band)
+    half = released.included / 2
+    inner = range(1, len(counts))
+    bounds = {bands: _bound_up_to(released, counts, bands) for bands in inner}
+    # first <= last: below band `first` at most half can be, since fewer than half were possible.
+    first = min((bands - 1 for bands in inner if bounds[bands][1] >= half), default=len(inner))
+    last = max((bands for bands in inner if bounds[bands][0] <= half), default=0)
     edges = [float(edge) for edge in question.edges]
     cumulative = np.concatenate([[0.0], np.cumsum(consistent)])
     median = float(np.interp(0.5, cumulative, edges))
-    # At least the band that holds the estimate is possible, unless noise contradicts itself.
-    first = min(possible, default=0)
-    last = max(possible, default=len(counts) - 1)
     return Estimate("", MEDIAN, median, edges[first], edges[last + 1], None, median)
 
 

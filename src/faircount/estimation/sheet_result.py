@@ -220,7 +220,7 @@ class QuestionnaireResult(ArrayValue):
         """Return what the intervals cover, what is assumed and what is guaranteed, with labels."""
         together = "all together" if simultaneous else "each"
         return [
-            ("intervals", f"{level:.0%} {together}; {METHOD}"),
+            ("intervals", f"{plain.format_level(level)} {together}; {METHOD}"),
             ("assumes", ASSUMPTION),
             ("privacy", f"{self.guarantee}, for all answers of a person together"),
             ("running again", REPETITION),

@@ -190,7 +190,7 @@ class Trend:
             lines.append(f"{self.names[change.before]} to {self.names[change.after]}:")
             for place, item in enumerate(self.items):
                 lines.append(f"  {escape_controls(item)}: {describe_change(change, place)}")
-        lines.append(f"intervals: {self.level:.0%} each, {self.changes[0].method}")
+        lines.append(f"intervals: {plain.format_level(self.level)} each, {self.changes[0].method}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

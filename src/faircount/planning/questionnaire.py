@@ -18,7 +18,7 @@ from faircount.core import plain
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import BlockKind, Question, QuestionGroup, Questionnaire, Table
 from faircount.core.questions.form import Form
-from faircount.core.questions.kinds import OneOf
+from faircount.core.questions.kinds import OneOf, SumQuestion
 from faircount.core.validation import check_integer, check_positive
 from faircount.mechanisms.count_law import Z95
 from faircount.mechanisms.joint_noise.balls import ball_of
@@ -51,7 +51,7 @@ class _Need:
 
 def _need_of(question: Question, users: int, target: float | None) -> _Need:
     dimension = 0
-    factor = 0.0
+    factors = []
     for block in question.blocks:
         ball = ball_of(block)
         d = ball.dimension
@@ -59,8 +59,14 @@ def _need_of(question: Question, users: int, target: float | None) -> _Need:
         alone = math.sqrt(cell_law((ball,), 0, _ONE).variance) / block_range(
             block.kind, block.bound
         )
-        factor = max(factor, Z95 * alone / math.sqrt((d + 1) * (d + 2)) / users)
+        factors.append(Z95 * alone / math.sqrt((d + 1) * (d + 2)) / users)
+    factor = sum(factors) if _is_ratio(question) else max(factors)
     return _Need(dimension, factor, None if target is None else target / 100)
+
+
+def _is_ratio(question: Question) -> bool:
+    """Whether the mean of a question is a sum divided by the number of those who answered."""
+    return isinstance(question, SumQuestion) and question.skip
 
 
 def block_range(kind: BlockKind, bound: int) -> int:
@@ -117,13 +123,15 @@ def _best_exact(
     best: tuple[float, tuple[QuestionGroup, ...]] | None = None
     waiting = list(dict.fromkeys(candidates))
     tried: set[tuple[QuestionGroup, ...]] = set()
+    reason = ""
     while waiting and len(tried) < _MOST_TRIED:
         groups = waiting.pop(0)
         tried.add(groups)
         try:
             mechanism = JointNoise(questionnaire=questionnaire, groups=groups, epsilon=epsilon)
             cost = _cost(mechanism, users, targets)
-        except ParameterError:
+        except ParameterError as problem:
+            reason = reason or str(problem)
             continue
         if best is None or cost < best[0]:
             best = (cost, groups)
@@ -133,7 +141,7 @@ def _best_exact(
             ]
     if best is None:
         raise RefusedError(
-            f"epsilon {epsilon:g} is too small for these questions: ask less, or allow more"
+            f"these questions cannot be asked together at epsilon {epsilon:g}: {reason}"
         )
     return best[1]
 
@@ -168,9 +176,18 @@ def _cost(mechanism: JointNoise, users: int, targets: Sequence[float | None]) ->
 
 
 def half_width(mechanism: JointNoise, number: int, users: int) -> float:
-    """Return the exact 95% half-width of a question's worst cell, in percent of its range."""
+    """Return the exact 95% half-width of a question's worst cell, in percent of its range.
+
+    The mean of a number with skip is a ratio of two sums, each of which has half of the error. Its
+    half-width is that of a mean at its upper end, if everybody answers.
+    """
+    question = mechanism.questionnaire.questions[number]
+    if _is_ratio(question):
+        total = mechanism.law(number).half_width(0.975) / question.blocks[0].bound
+        answered = mechanism.law(number, 1).half_width(0.975)
+        return 100 * (total + answered) / users
     widest = 0.0
-    for place, block in enumerate(mechanism.questionnaire.questions[number].blocks):
+    for place, block in enumerate(question.blocks):
         reach = block_range(block.kind, block.bound)
         widest = max(widest, mechanism.law(number, place).half_width(0.95) / reach)
     return 100 * widest / users
@@ -222,7 +239,7 @@ class QuestionLine:
     group:      the number of its group, from 1
     epsilon:    the share of epsilon of that group
     half_width: 95% half-width of its worst cell, in percentage points; for a mean, in percent of
-                the range
+                the range; with skip, that of shares among all people, and of a mean if all answer
     target:     the half-width that was wanted
     apart:      for a table, the half-widths of a margin of the table, and of the same question
                 asked apart in its place
@@ -378,6 +395,11 @@ class QuestionnairePlan:
                     f"table and ±{apart:.1f} if asked apart: {better}, if margins are what you "
                     "need."
                 )
+        if any(question.skip for question in self.form.questionnaire.questions):
+            sentences.append(
+                "with skip, shares and means among those who answered are less exact, the more so "
+                "the fewer they are."
+            )
         return tuple(sentences)
 
     def to_dict(self) -> dict[str, Any]:

@@ -39,6 +39,8 @@ def count(question: dict[str, Any], *columns: list[object]) -> list[int]:
         ),
         ({"kind": "any", "text": "q", "items": ["a", "b"]}, [["a;b", "", "b"]], [1, 2]),
         ({"kind": "any", "text": "q", "items": ["a", "b"]}, [[["a", "b"], ["b"], []]], [1, 2]),
+        ({"kind": "any", "text": "q", "items": ["a", "b"]}, [[frozenset("ab"), "b"]], [1, 2]),
+        ({"kind": "any", "text": "q", "items": ["1", "2"]}, [[1.0, 2.0, float("nan")]], [1, 1]),
         ({"kind": "any", "text": "q", "items": ["a", "b"], "skip": True}, [["a", None]], [1, 0, 1]),
         (
             {"kind": "most", "text": "q", "items": ["a", "b", "c"], "most": 1, "column": [1, 2, 3]},
@@ -71,6 +73,12 @@ def test_cells_are_counted(
         ({"kind": "most", "text": "q", "items": ["a", "b"], "most": 1}, [["a;b"]], "not offered"),
         ({"kind": "number", "text": "q", "low": 0, "high": 9}, [[12]], "not offered"),
         ({"kind": "number", "text": "q", "low": 0, "high": 9}, [["many"]], "not offered"),
+        # Computed exactly, this number would take all memory.
+        ({"kind": "number", "text": "q", "low": 0, "high": 9}, [["1e999999999"]], "not offered"),
+        ({"kind": "number", "text": "q", "low": 0, "high": 9}, [[10**6000]], "not offered"),
+        (SITE, [[10**6000]], "not offered"),
+        (SITE, [[{"N": 1}, "N"]], "1 of 2 users have an answer that is not offered"),
+        ({"kind": "any", "text": "q", "items": ["a", "b"]}, [[[["a"]], []]], "1 of 2 .* offered"),
         (
             {"kind": "table", "text": ["r", "c"], "rows": ["a", "b"], "columns": ["x", "y"]},
             [["a"], [""]],
@@ -167,3 +175,22 @@ def test_named_groups_are_kept() -> None:
     assert [group.questions for group in result.mechanism.groups] == [(0, 2), (1,)]
     assert sum(float(group.epsilon) for group in result.mechanism.groups) <= 1.0
     assert [question.group for question in result.questions] == [1, 2, 1]
+
+
+def test_what_cannot_be_estimated_costs_no_budget(tmp_path: Path) -> None:
+    path = tmp_path / "staff.ledger"
+    fc.LedgerFile(path).create("staff", epsilon=3.0, delta=1e-6)
+    items = [f"item {number}" for number in range(200)]
+    questions = [
+        {"kind": "number", "text": "n", "low": 0, "high": 10_000, "column": "a", "group": "g"},
+        {"kind": "any", "text": "m", "items": items, "column": "b", "group": "g"},
+    ]
+    table = {"a": [0] * 3, "b": [""] * 3}
+    with pytest.raises(ParameterError, match="would not fit into memory"):
+        fc.questionnaire(table, questions, epsilon=0.2, ledger=path, population="staff")
+    assert fc.LedgerFile(path).ledger("staff").spent == (0.0, 0.0)
+
+
+def test_an_epsilon_out_of_range_is_explained() -> None:
+    with pytest.raises(RefusedError, match=r"between 0\.001 and 50, not 51"):
+        fc.questionnaire(make_table(10), [YES], epsilon=51.0)

@@ -53,3 +53,17 @@ def test_planted_noise_for_half_of_the_questions_is_refuted(
     original = GroupNoise.draw
     monkeypatch.setattr(GroupNoise, "draw", draw)
     assert fc.audit(make_noise(YES_NO), runs=2000, entropy=SeededStream(1)).refuted
+
+
+def test_planted_a_radius_of_its_own_for_skip_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw(self: GroupNoise, entropy: Entropy) -> list[list[int]]:
+        source = UniformIntegers(entropy)
+        points = []
+        for ball in self.balls:
+            table = GroupNoise(self.group, (ball,), self.scaled).table
+            points.append(ball.draw(table.draw(entropy), table.largest, source))
+        return points
+
+    monkeypatch.setattr(GroupNoise, "draw", draw)
+    form = Questionnaire((Number(text="a", low=0, high=1, skip=True),))
+    assert fc.audit(make_noise(form), runs=4000, entropy=SeededStream(1)).refuted

@@ -172,6 +172,8 @@ def test_numbers_and_bands_are_read_from_decimal_numbers() -> None:
     bands = Bands(text="q", edges=(0, 10, 20, 50))
     assert [bands.find_band(Fraction(value)) for value in (0, 9, 10, 20, 50)] == [0, 0, 1, 2, 2]
     assert bands.choices == ("0 to below 10", "10 to below 20", "20 to 50")
+    fine = Bands(text="q", edges=(0, 1.0000001, 1.0000002))
+    assert fine.choices == ("0 to below 1.0000001", "1.0000001 to 1.0000002")
     with pytest.raises(AnswerError):
         bands.find_band(Fraction(51))
 
@@ -280,6 +282,15 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ({"kind": "one", "text": "q", "items": ["a", "b"], "column": ["x"]}, "name of one column"),
         ({"kind": "yes", "text": "q", "target": -1}, "target must be above 0"),
         ({"kind": "one", "text": "q", "items": ["a", "prefer not to say"]}, "set skip to true"),
+        # Both read alike in a table, so all of their answers would be counted as one of them.
+        ({"kind": "one", "text": "q", "items": ["\u00e9", "e\u0301"]}, "items must differ"),
+        ({"kind": "one", "text": "q", "items": ["a", " prefer not to say"]}, "set skip to true"),
+        ({"kind": "any", "text": "q", "items": ["a", "b", "a;b"]}, "an item contains ';'"),
+        ({"kind": "any", "text": "q", "items": ["a", "b"], "column": [[1], [2]]}, "different names"),
+        ({"kind": "number", "text": "q", "low": 0, "high": 10**400, "step": 10**399}, "too large"),
+        ({"kind": "number", "text": "q", "bands": [0, 1, 10**400]}, "bands is too large"),
+        ({"kind": "yes", "text": "\ud800"}, "not valid Unicode"),
+        ({"kind": "yes", "text": "q", 3: 4}, "has no field '3'"),
         ("yes", "question 1: give its fields"),
     ],
 )  # fmt: skip
@@ -296,6 +307,8 @@ def test_a_wrong_field_is_named_with_its_question(fields: object, message: str) 
         ("[question]\nkind = 'yes'", "double brackets"),
         ("title = 1", "title must be a text"),
         ("", "1 to 100 questions"),
+        (f"title = 1{'0' * 5000}", "too large to be read"),
+        (f"title = {'[' * 3000}{']' * 3000}", "too large to be read"),
     ],
 )
 def test_a_wrong_file_is_explained(tmp_path: Path, text: str, message: str) -> None:

@@ -122,6 +122,17 @@ def test_intervals_of_a_median_cover_at_their_level() -> None:
     assert found[": median"] >= 0.9
 
 
+def test_intervals_of_a_median_cover_all_medians() -> None:
+    question = Bands(text="q", edges=(0, 10, 20, 50))
+    # Half of the people are below 10 and half from 20 on: every number between is a median.
+    for median in (5.0, 15.0, 30.0):
+
+        def truth(row: Estimate, median: float = median) -> float:
+            return median if row.measure == "median" else 0.5
+
+        assert coverage(question, (10, 0, 10), truth, reach=8)[": median"] >= 0.9
+
+
 def test_intervals_of_a_table_and_its_margins_cover_at_their_level() -> None:
     question = Table(text="r", columns_text="c", rows=("a", "b"), columns=("x", "y"))
     counts = (3, 5, 8, 4)
@@ -221,3 +232,7 @@ def test_the_mean_of_a_question_with_skip_is_drawn() -> None:
     figure = QuestionnaireResult(mechanism, np.array([90, 80]), 100).plot()
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert labels == ["mean of those who answered"]
+
+
+def test_a_level_is_written_with_all_its_digits() -> None:
+    assert make_result().statements(0.999)[0][1].startswith("99.9% each")

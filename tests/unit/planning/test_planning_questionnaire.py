@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from faircount.core.questions.form import make_form
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
 from faircount.planning.questionnaire import half_width, make_plan
 
@@ -91,3 +93,14 @@ def test_a_table_is_compared_with_its_margins_asked_apart() -> None:
     # Two margins of unlike size in one group: the table is better, as was computed by hand.
     assert of_table < apart
     assert "keep the table" in make_plan(make_form([table]), 1000, 1.0).advice[0]
+
+
+@pytest.mark.parametrize("answered", [900, 1000])
+def test_the_error_of_a_mean_with_skip_is_that_of_its_interval(answered: int) -> None:
+    form = make_form([{"kind": "number", "text": "q", "low": 0, "high": 50, "skip": True}])
+    plan = make_plan(form, 1000, 1.0)
+    cells = np.array([25 * answered, answered])
+    mean = QuestionnaireResult(plan.mechanism, cells, 1000).questions[0].estimates[0]
+    width = 100 * (mean.high - mean.low) / 2 / 50
+    assert 0.6 * plan.lines[0].half_width < width <= plan.lines[0].half_width
+    assert "among those who answered are less exact" in plan.advice[-1]

@@ -94,6 +94,7 @@ def trend_command(
 
 def _show(trend: "Trend") -> None:
     from faircount.cli.show import console, make_table
+    from faircount.core.plain import format_level
     from faircount.estimation.trend import describe_change
 
     out = console()
@@ -112,5 +113,6 @@ def _show(trend: "Trend") -> None:
             rows.append([str(item), describe_change(change, place)])
         out.print(make_table(["item", "change, in percentage points"], rows, left=(0, 1)))
     methods = dict.fromkeys(change.method for change in trend.changes)
-    out.print(f"\nIntervals: {trend.level:.0%} each; {'; '.join(methods)}.", markup=False)
+    level = format_level(trend.level)
+    out.print(f"\nIntervals: {level} each; {'; '.join(methods)}.", markup=False)
     out.print("The privacy losses of all surveys of the same people add up.", markup=False)

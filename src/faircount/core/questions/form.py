@@ -24,7 +24,7 @@ The other fields depend on the kind:
 """
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -92,6 +92,11 @@ def read_form(path: Path) -> Form:
         raise ParameterError(f"{path} is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as problem:
         raise ParameterError(f"{path} is not TOML: {problem}") from None
+    except (ValueError, RecursionError):
+        # Integers of thousands of digits, and brackets inside thousands of brackets.
+        raise ParameterError(
+            f"{path} has a number or a nesting that is too large to be read"
+        ) from None
     unknown = set(fields) - {"title", "question"}
     if unknown:
         raise ParameterError(
@@ -144,7 +149,7 @@ def _make_question(fields: Mapping[str, Any]) -> Question:
     if "text" not in fields:
         raise ParameterError("text is missing: what is asked")
     known, make = _KINDS[kind]
-    for name in fields:
+    for name in map(str, fields):
         if name not in (*_COMMON, *known):
             similar = get_close_matches(name, (*_COMMON, *known), n=1)
             advice = f"; did you mean {similar[0]}?" if similar else ""
@@ -222,13 +227,24 @@ def _find_source(question: Question, fields: Mapping[str, Any]) -> Source:
     if not isinstance(column, list | tuple):
         if isinstance(question, Table):
             raise ParameterError("column of a table must be a list of two: for rows and columns")
+        _check_separator(question, separator)
         return Source((column,), separator)
     if not isinstance(question, AnyOf | MostOf | Table):
         raise ParameterError("column must be the name of one column")
     wanted = 2 if isinstance(question, Table) else len(question.items)
-    if len(column) != wanted or len(set(column)) < wanted:
+    are_names = all(isinstance(name, Hashable) for name in column)
+    if not are_names or len(column) != wanted or len(set(column)) < wanted:
         raise ParameterError(f"column must be a list of {wanted} different names")
     return Source(tuple(column), separator)
+
+
+def _check_separator(question: Question, separator: str) -> None:
+    """Refuse items that a cell with several items would break into others."""
+    if isinstance(question, AnyOf | MostOf) and any(separator in item for item in question.items):
+        raise ParameterError(
+            f"an item contains {separator!r:.20}, which stands between the items of a cell: choose "
+            "another separator, or give column as a list of one column per item"
+        )
 
 
 def _find_target(fields: Mapping[str, Any]) -> float | None:

@@ -16,6 +16,7 @@ A canonical answer is the position of an answer (one, scale as counts, bands, ta
 of positions (any, most), a whole number of steps (number, scale as a mean), or None for skip.
 """
 
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,6 +41,9 @@ MOST_STEPS = 10_000
 
 MOST_TEXT = 1000
 """Characters of a question or an answer."""
+
+# Largest number in a question: estimates are doubles, and sums of them must be, too.
+_LARGEST_NUMBER = 10**300
 
 Answer = int | tuple[int, ...] | None
 
@@ -557,6 +561,9 @@ def check_text(name: str, text: object) -> str:
     """Return a text that people can read, or raise."""
     if not isinstance(text, str) or not text.strip() or len(text) > MOST_TEXT:
         raise ParameterError(f"{name} must be a text of at most {MOST_TEXT} characters")
+    # A lone half of a surrogate pair can be neither printed nor written to a file.
+    if any(unicodedata.category(character) == "Cs" for character in text):
+        raise ParameterError(f"{name} has a character that is not valid Unicode")
     return text
 
 
@@ -567,10 +574,12 @@ def check_items(name: str, items: Any) -> tuple[str, ...]:
     texts = tuple(check_text(f"every entry of {name}", item) for item in items)
     if len(texts) < 2:
         raise ParameterError(f"{name} must be at least 2")
-    # Blanks around an answer do not count where answers are read.
-    if len({text.strip() for text in texts}) < len(texts):
+    # Answers are read without the blanks around them and in composed form (see `analysis.cells`).
+    # Two items that read alike would be counted as one of them.
+    read = {unicodedata.normalize("NFC", text.strip()) for text in texts}
+    if len(read) < len(texts):
         raise ParameterError(f"{name} must differ from each other")
-    if SKIP_LABEL in texts:
+    if SKIP_LABEL in read:
         raise ParameterError(f"{name} cannot contain {SKIP_LABEL!r}: set skip to true instead")
     return texts
 
@@ -580,14 +589,17 @@ def check_exact(name: str, value: object) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         raise ParameterError(f"{name} must be a number")
     try:
-        return value if isinstance(value, Fraction) else Fraction(repr(value))
+        number = value if isinstance(value, Fraction) else Fraction(repr(value))
     except ValueError:
         raise ParameterError(f"{name} must be a finite number") from None
+    if abs(number) > _LARGEST_NUMBER:
+        raise ParameterError(f"{name} is too large: numbers up to 1e300 are possible")
+    return number
 
 
 def format_exact(number: Fraction) -> str:
     """Return a number without needless digits."""
-    return str(number.numerator) if number.denominator == 1 else f"{float(number):g}"
+    return str(number.numerator) if number.denominator == 1 else f"{float(number):.15g}"
 
 
 def _check_position(answer: object, size: int) -> int:

@@ -288,11 +288,14 @@ class JointNoise(Mechanism):
 
 
 def _extremes(question: Question) -> tuple[object, object]:
-    """Return two answers that are as far apart as answers can be."""
+    """Return two answers that are as far apart as answers can be.
+
+    With skip, one of them is "prefer not to say", so that its cell moves together with the others.
+    """
     if isinstance(question, SeveralItems):
-        return (), tuple(range(question.limit))
+        return None if question.skip else (), tuple(range(question.limit))
     if isinstance(question, SumQuestion):
-        return 0, question.largest
+        return None if question.skip else 0, question.largest
     return 0, 1
 
 
