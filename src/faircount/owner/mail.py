@@ -108,9 +108,22 @@ class MailServer:
         # A server that does not offer encryption is refused here: an attacker on the way could have
         # removed the offer.
         if self.security == STARTTLS:
-            connection.starttls(context=context)
+            try:
+                connection.starttls(context=context)
+            except smtplib.SMTPNotSupportedError:
+                raise self._plain_only() from None
         if self.user:
             connection.login(self.user, self.password)
+
+    def _plain_only(self) -> FaircountError:
+        port = self.port or PORTS[self.security]
+        message = (
+            f"{self.host} does not offer STARTTLS on port {port}. If it expects TLS at once, "
+            f"usually on port {PORTS[TLS]}, say --smtp-security {TLS}; if it is a relay in your "
+            f"own network without encryption, --smtp-security {NO_ENCRYPTION} (on the dashboard "
+            "FAIRCOUNT_SMTP_SECURITY)"
+        )
+        return FaircountError(message).with_code("mail_plain_only", host=self.host, port=port)
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,10 @@ const en = {
   problem_mail_plain_password:
     "The password would travel to {host} unencrypted. Choose starttls or tls.",
   problem_mail_login: "{host} refuses the user or the password for sending mail.",
+  problem_mail_plain_only:
+    "{host} does not offer STARTTLS on port {port}. If it expects TLS at once, usually on port " +
+    "465, start the dashboard with FAIRCOUNT_SMTP_SECURITY=tls; if it is a relay in your own " +
+    "network without encryption, with FAIRCOUNT_SMTP_SECURITY=none.",
   about_mail_away: "No mail can be sent through {host} right now:",
   problem_mail_sender: "Mails need a sender such as name@example.org.",
   problem_mail_over: "This survey is closed: nobody can answer any more.",
@@ -652,6 +656,10 @@ const de = {
   problem_mail_plain_password:
     "Das Passwort würde unverschlüsselt an {host} gesendet. Wählen Sie starttls oder tls.",
   problem_mail_login: "{host} lehnt den Benutzer oder das Passwort zum Senden ab.",
+  problem_mail_plain_only:
+    "{host} bietet auf Port {port} kein STARTTLS an. Wenn dort sofort TLS erwartet wird, meist auf " +
+    "Port 465, starten Sie das Dashboard mit FAIRCOUNT_SMTP_SECURITY=tls; wenn es ein Relay ohne " +
+    "Verschlüsselung in Ihrem eigenen Netz ist, mit FAIRCOUNT_SMTP_SECURITY=none.",
   about_mail_away: "Über {host} kann gerade keine Mail gesendet werden. Genauer (englisch):",
   problem_mail_sender: "Mails brauchen einen Absender wie name@example.org.",
   problem_mail_over: "Diese Umfrage ist geschlossen: Niemand kann mehr antworten.",
