@@ -240,7 +240,7 @@ class Mailing:
 
     def letters(self) -> list[Letter]:
         """All mails of this kind, in the order of the invitations."""
-        status = self.survey.servers.status(self.survey.params)
+        status = self.survey.status()
         if status["phase"] not in (Phase.DRAFT, *self.survey.params.topology.phases):
             message = "this survey is closed: nobody can answer any more"
             raise RefusedError(message).with_code("mail_over")
@@ -328,7 +328,7 @@ class Mailing:
         if not rate > 0:
             message = "rate is a number of mails per minute above 0"
             raise ParameterError(message).with_code("mail_rate")
-        phase = self.survey.servers.status(self.survey.params)["phase"]
+        phase = self.survey.status()["phase"]
         if phase == Phase.DRAFT:
             raise RefusedError(
                 "this survey is not open yet, so the links would not work: open it first"

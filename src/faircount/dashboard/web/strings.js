@@ -78,6 +78,8 @@ const en = {
   about_mail_away: "No mail can be sent through {host} right now:",
   problem_mail_sender: "Mails need a sender such as name@example.org.",
   problem_mail_over: "This survey is closed: nobody can answer any more.",
+  problem_nobody_invited:
+    "Nobody is invited to this survey yet. Make the invitations first: faircount survey invite.",
   problem_mail_not_open: "This survey is not open yet, so the links would not work. Open it first.",
   problem_no_addresses:
     "Some people have no e-mail address. Create the survey with a table of people.",
@@ -663,6 +665,9 @@ const de = {
   about_mail_away: "Über {host} kann gerade keine Mail gesendet werden. Genauer (englisch):",
   problem_mail_sender: "Mails brauchen einen Absender wie name@example.org.",
   problem_mail_over: "Diese Umfrage ist geschlossen: Niemand kann mehr antworten.",
+  problem_nobody_invited:
+    "Zu dieser Umfrage ist noch niemand eingeladen. Machen Sie zuerst die Einladungen: faircount " +
+    "survey invite.",
   problem_mail_not_open:
     "Diese Umfrage ist noch nicht geöffnet, die Links würden nicht gelten. Öffnen Sie sie zuerst.",
   problem_no_addresses:
