@@ -284,8 +284,8 @@ const en = {
     "At this pace only {expected} people will have answered by the closing time, but {minimum} " +
     "are needed. Send a reminder, or extend the survey.",
   coordinatorAway:
-    "The coordinator cannot be reached right now, so what you see may be out of date. This page " +
-    "keeps trying.",
+    "The coordinator cannot be reached right now, so what you see may be out of date. Nothing is " +
+    "lost, and this page keeps trying.",
   coordinatorSilent:
     "The coordinator does not tell the status of this survey right now. This page keeps trying.",
   surveyDeleted: "This survey was deleted from both servers. Its result is kept in this folder.",
@@ -311,7 +311,7 @@ const en = {
   deleteYes: "Yes, delete it",
   open: "Open the survey",
   close: "Close now",
-  closeSure: "Close this phase now? Nobody will be able to answer in it any more.",
+  closeSure: "Close now? Nobody can answer after that.",
   closeYes: "Yes, close it",
   extend: "Extend by one day",
   abort: "End without a result",
@@ -548,6 +548,7 @@ const en = {
     "These people have no e-mail addresses. Print the invitations, or create a survey with a table " +
     "of people.",
   mailNotYet: "Open the survey before you send mails: until then the links do not work.",
+  mailAway: "No mails can be sent while the coordinator cannot tell who has answered.",
   mailBefore: "Sent before: invitations: {invitation}, reminders: {reminder}.",
   mailSender: "Sender",
   mailPreview: "Look at the mails first",
@@ -901,8 +902,8 @@ const de = {
     "Wenn es so weitergeht, haben bis zum Ende nur {expected} Personen geantwortet, aber " +
     "{minimum} sind nötig. Erinnern Sie die anderen oder verlängern Sie die Umfrage.",
   coordinatorAway:
-    "Der Koordinator ist gerade nicht erreichbar, daher kann der Stand hier veraltet sein. Diese " +
-    "Seite versucht es weiter.",
+    "Der Koordinator ist gerade nicht erreichbar, daher kann der Stand hier veraltet sein. Nichts " +
+    "ist verloren, und diese Seite versucht es weiter.",
   coordinatorSilent:
     "Der Koordinator nennt den Stand dieser Umfrage gerade nicht. Diese Seite versucht es weiter.",
   surveyDeleted:
@@ -930,7 +931,7 @@ const de = {
   deleteYes: "Ja, löschen",
   open: "Umfrage öffnen",
   close: "Jetzt schließen",
-  closeSure: "Diese Phase jetzt schließen? Danach kann niemand mehr darin antworten.",
+  closeSure: "Jetzt schließen? Danach kann niemand mehr antworten.",
   closeYes: "Ja, schließen",
   extend: "Um einen Tag verlängern",
   abort: "Ohne Ergebnis beenden",
@@ -1177,6 +1178,9 @@ const de = {
     "Diese Personen haben keine E-Mail-Adressen. Drucken Sie die Einladungen, oder legen Sie eine " +
     "Umfrage mit einer Tabelle der Personen an.",
   mailNotYet: "Öffnen Sie die Umfrage, bevor Sie Mails senden: Vorher gelten die Links nicht.",
+  mailAway:
+    "Solange der Koordinator nicht sagen kann, wer geantwortet hat, können keine Mails gesendet " +
+    "werden.",
   mailBefore: "Bisher gesendet: Einladungen: {invitation}, Erinnerungen: {reminder}.",
   mailSender: "Absender",
   mailPreview: "Mails erst ansehen",
