@@ -80,9 +80,11 @@ class ResultWords:
     def axis(self, result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
         """What the bars and lines of a figure are."""
         kind = "consistent share" if consistent else "share"
-        subject = f"{result.included:,} users"
+        # A table has users, who need not be people; a survey has people.
+        noun = "users" if result.record is None else "people counted"
+        subject = f"{result.included:,} {noun}"
         if covers == "population":
-            subject = f"the population, from {result.included:,} users"
+            subject = f"the population, from {result.included:,} {noun}"
         return f"{kind} of {subject}, with {level:.0%} intervals"
 
     def trend_axis(self, level: float) -> str:

@@ -103,7 +103,16 @@ def test_text_and_notebook_name_them_too(result: Result) -> None:
     assert result.to_frame().attrs["record"]["question"] == QUESTION
     axes = result.plot()
     assert axes.figure.get_suptitle() == QUESTION
-    assert PEOPLE in axes.get_title(loc="left").replace("\n", " ")
+    assert PEOPLE in axes.figure.get_supxlabel().replace("\n", " ")
+    assert axes.get_xlabel().startswith("share of 12 people counted, with 95% intervals")
+    bounds = result.interval()
+    for number, label in enumerate(axes.texts):
+        interval = f"{bounds.low[number]:.1%} to {bounds.high[number]:.1%}"
+        assert label.get_text() == f"{result.estimates[number]:.1%} ({interval})"
+    assert len(axes.texts) == len(result.items)
+    # Beside the charts of another figure the survey is named in the chart's own title.
+    beside = result.plot(ax=axes.figure.add_subplot(2, 1, 2))
+    assert PEOPLE in beside.get_title(loc="left").replace("\n", " ")
 
 
 def test_estimates_that_do_not_sum_to_100_percent_are_explained_where_they_are_shown(
