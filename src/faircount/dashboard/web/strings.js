@@ -248,8 +248,8 @@ const en = {
     "will be.",
   adviceError: "95 % error: ± {error} %",
   adviceText:
-    "Mechanism {mechanism}. The error refers to shares of those who answer, if {responses} of " +
-    "{invited} people do.",
+    "In 95 of 100 such surveys, a share of those who answer is off by no more than this, if " +
+    "{responses} of {invited} people do. Mechanism: {mechanism}.",
   adviceMinimum:
     "The minimum number of responses is {minimum}; with so few, the 95 % error is ± {error} %.",
   adviceAllowance:
@@ -863,8 +863,8 @@ const de = {
     "Ergebnis wird.",
   adviceError: "95-%-Fehler: ± {error} %",
   adviceText:
-    "Verfahren {mechanism}. Der Fehler bezieht sich auf Anteile derer, die antworten, wenn " +
-    "{responses} von {invited} Personen das tun.",
+    "In 95 von 100 solchen Umfragen weicht ein Anteil derer, die antworten, höchstens so weit ab, " +
+    "wenn {responses} von {invited} Personen antworten. Verfahren: {mechanism}.",
   adviceMinimum:
     "Die Mindestzahl der Antworten ist {minimum}; bei so wenigen ist der 95-%-Fehler ± {error} %.",
   adviceAllowance:
