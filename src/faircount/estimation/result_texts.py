@@ -108,6 +108,14 @@ class ResultWords:
         """The guarantee in the terms of experts."""
         return str(guarantee)
 
+    def certainty(self, sure: float) -> str:
+        """What the guarantee means for one person: how sure of the answer anybody can become."""
+        return (
+            "Imagine somebody who thinks that two answers of a person are equally likely. Even "
+            f"after seeing the result, they can be at most {self.percent(sure)} sure which one it "
+            "is."
+        )
+
     def sentence(self, guarantee: Guarantee) -> str:
         """The guarantee in one plain sentence."""
         return guarantee.sentence
@@ -295,6 +303,14 @@ class GermanWords(ResultWords):
             f"{_void(guarantee)}({epsilon}; {delta})-Differential-Privacy "
             f"{_GERMAN_RELATIONS[guarantee.relation]}, geschützt gegen {_adversary(guarantee)}, "
             f"{condition}"
+        )
+
+    def certainty(self, sure: float) -> str:
+        """What the guarantee means for one person: how sure of the answer anybody can become."""
+        return (
+            "Angenommen, jemand hält zwei Antworten einer Person für gleich wahrscheinlich. Selbst "
+            f"wer das Ergebnis kennt, kann dann höchstens zu {self.percent(sure)} sicher sein, "
+            "welche es ist."
         )
 
     def sentence(self, guarantee: Guarantee) -> str:
