@@ -8,7 +8,10 @@ import pytest
 from playwright.sync_api import Page, expect
 from smtp_sink import Sink, smtp_sink
 
+from faircount.client.participation import connect
+from faircount.core.errors import UnreachableError
 from faircount.owner.mail import MailServer, MailSettings
+from faircount.owner.remote import BothServers
 
 KEY = "key-of-this-test"
 PEOPLE = [f"p{number}@example.org" for number in range(1, 9)]
@@ -65,6 +68,45 @@ def test_invitations_and_reminders_go_to_the_right_people_once(
     confirm(page, "Send invitations", "Yes, send invitations")
     expect(page.get_by_text("Sent: 0")).to_be_visible()
     assert len(sink.mails) == 18
+
+
+def test_whoever_has_withdrawn_is_neither_counted_nor_reminded(
+    owner, owner_page, sink, tmp_path
+) -> None:
+    links = owner.creates("taken-back", people="\n".join(PEOPLE))
+    owner.trial.answers(links[:2], "By bus")
+    participation = connect(links[2], state=tmp_path / "device")
+    participation.answer("By bus")
+    participation.withdraw()
+    participation.server.close()
+    page = owner_page()
+    open_survey(page, "taken-back")
+    expect(page.get_by_text("Withdrawn and not counted: 1.")).to_be_visible()
+    page.get_by_role("button", name="Remind those who have not answered").click()
+    expect(page.get_by_role("dialog")).to_contain_text("5 people have not answered yet.")
+    page.get_by_role("button", name="Yes, remind them", exact=True).click()
+    expect(page.get_by_text("Sent: 5")).to_be_visible()
+    assert sink.recipients == PEOPLE[3:]
+
+
+def test_an_open_survey_whose_coordinator_is_away_is_not_called_unopened(
+    owner, owner_page, sink, monkeypatch
+) -> None:
+    owner.creates("unheard", people="\n".join(PEOPLE))
+    page = owner_page()
+    open_survey(page, "unheard")
+    expect(page.get_by_role("button", name="Send invitations")).to_be_enabled()
+    monkeypatch.setattr(BothServers, "status", unreachable)
+    expect(page.get_by_text("No mails can be sent while the coordinator")).to_be_visible()
+    expect(page.get_by_role("button", name="Send invitations")).to_be_disabled()
+    expect(page.get_by_text("Open the survey before you send mails")).to_have_count(0)
+    # The reason is told once, in the alert, with the program's own words below.
+    expect(page.get_by_text("does not respond right now")).to_have_count(0)
+    expect(page.get_by_text("away for a moment")).to_be_visible()
+
+
+def unreachable(*_: object) -> dict[str, object]:
+    raise UnreachableError("away for a moment").with_code("unreachable", server="S1")
 
 
 def test_what_the_mail_server_refuses_is_told_and_a_lost_mail_is_not_sent_twice_silently(

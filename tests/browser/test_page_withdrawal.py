@@ -44,6 +44,7 @@ def test_withdrawn_in_time_and_too_late(trial, visitor) -> None:
     page.get_by_role("button", name="Withdraw my answer").click()
     page.get_by_role("button", name="Yes, withdraw it").click()
     sees(page, "withdrawn")
+    expect(page.get_by_text("This device keeps your withdrawal")).to_be_visible()
     late = answer(visitor(), links[4], "Carrow")
     result = trial.close()
     assert [entry["count"] for entry in result["counts"]] == [0, 0, 4]

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from faircount.cli.servers import _wait_for_failure
+from faircount.core.errors import FaircountError
 from faircount.demo.processes import Process, free_port
+from faircount.demo.trial import Trial
 
 START_SECONDS = 120.0
 STOP_SECONDS = 60.0
@@ -44,3 +47,11 @@ def test_the_servers_end_when_serve_is_killed(tmp_path: Path, ports: tuple[int, 
     finally:
         serving.kill()
     check_servers_end(ports)
+
+
+def test_a_server_that_ends_is_named_with_what_to_do(tmp_path: Path) -> None:
+    ended = Process.start(("faircount", "--version"), tmp_path / "s1.log")
+    running = Trial(tmp_path, (1, 2), ended, ended)
+    with pytest.raises(FaircountError, match=r"the coordinator has stopped.* again\..*s1\.log"):
+        _wait_for_failure(running)
+    ended.stop()  # releases its standard input

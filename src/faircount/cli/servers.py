@@ -155,5 +155,9 @@ def _wait_for_failure(running: "Trial") -> None:
     while True:
         for name, process in (("coordinator", running.s1), ("aggregator", running.s2)):
             if not process.is_alive:
-                raise FaircountError(f"the {name} has stopped: {process.last_message()}")
+                raise FaircountError(
+                    f"the {name} has stopped, and the other server with it. All data is still in "
+                    f"{running.folder}: run the same command again. What it did last is at the end "
+                    f"of {process.log}"
+                )
         time.sleep(0.5)

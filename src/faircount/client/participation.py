@@ -124,6 +124,11 @@ class Participation:
         with self.file.lock():
             is_new = self._load() is None
             client = self._begin(position) if is_new else self._load_client()
+            if client.answer != position and client.withdrawn:
+                raise AnswerError(
+                    "you withdrew the answer that this invitation was used for: the invitation "
+                    "cannot be used again"
+                )
             if client.answer != position:
                 # A second report about the same person would cost privacy a second time.
                 raise AnswerError(

@@ -1,4 +1,4 @@
-"""A result as a figure: a bar per item with its interval, and the guarantee above it."""
+"""A result as a figure: a bar per item with its interval, and the guarantee in small print."""
 
 import textwrap
 from pathlib import Path
@@ -37,8 +37,8 @@ def draw_frequencies(
     bounds = result.interval(level, covers=covers)
     places = np.arange(len(result.items))
     axes.spines[["top", "right"]].set_visible(False)
-    shares = result.consistent if consistent else np.maximum(result.estimates, 0)
-    axes.barh(places, shares, color="#8fb8ad")
+    shares = result.consistent if consistent else result.estimates
+    axes.barh(places, np.maximum(shares, 0), color="#8fb8ad")
     axes.hlines(places, bounds.low, bounds.high, color="black", lw=1.2)
     # An interval of length 0 would be an invisible line, so it gets a tick mark.
     points = bounds.width <= 0
@@ -48,21 +48,29 @@ def draw_frequencies(
     axes.set_xlabel(_axis_text(result, level, covers, consistent=consistent), size=9)
     words = words_of(result)
     axes.xaxis.set_major_formatter(lambda value, _: words.tick(value))
+    beside = {"xytext": (5, 0), "textcoords": "offset points", "va": "center", "size": 8}
+    for place, share, low, high in zip(places, shares, bounds.low, bounds.high, strict=True):
+        # With its interval: a share alone would read as the number where the line ends.
+        text = f"{words.percent(share)} ({words.range(low, high)})"
+        axes.annotate(text, (max(share, high, 0), place), **beside)
     _set_heading(axes, result)
     return axes
 
 
 def _set_heading(axes: Any, result: Frequencies) -> None:
-    """Write the question, the survey and the guarantee above the bars."""
+    """Write the question above the bars, and the survey and the guarantee in small print."""
     about = _describe(result)
-    if result.record is not None:
-        question = wrap_text(result.record.question, 75)
-        # A figure with other axes keeps its own title.
-        if len(axes.figure.axes) == 1:
-            axes.figure.suptitle(question, x=0.02, ha="left", size=12)
-        else:
-            about = f"{question}\n{about}"
-    _set_title(axes, about)
+    if result.record is None:
+        _set_title(axes, about)
+        return
+    question = wrap_text(result.record.question, 75)
+    # A figure with other axes keeps its own title.
+    if len(axes.figure.axes) > 1:
+        _set_title(axes, f"{question}\n{about}")
+        return
+    axes.figure.suptitle(question, x=0.02, ha="left", size=12)
+    # Below: on a slide the question and the bars come first.
+    axes.figure.supxlabel(about, x=0.02, ha="left", size=7, color="0.35")
 
 
 def _axis_text(result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
@@ -166,7 +174,7 @@ def save_frequencies(
 
 
 def _describe(result: Frequencies) -> str:
-    """The survey and the guarantee, as lines above the bars."""
+    """The survey and the guarantee, as lines of small print."""
     claim = wrap_text(_claim(result))
     if result.record is None:
         return claim

@@ -81,9 +81,11 @@ class ResultWords:
     def axis(self, result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
         """What the bars and lines of a figure are."""
         kind = "consistent share" if consistent else "share"
-        subject = f"{result.included:,} users"
+        # A table has users, who need not be people; a survey has people.
+        noun = "users" if result.record is None else "people counted"
+        subject = f"{result.included:,} {noun}"
         if covers == "population":
-            subject = f"the population, from {result.included:,} users"
+            subject = f"the population, from {result.included:,} {noun}"
         return f"{kind} of {subject}, with {plain.format_level(level)} intervals"
 
     def trend_axis(self, level: float) -> str:
@@ -106,6 +108,14 @@ class ResultWords:
     def claim(self, guarantee: Guarantee) -> str:
         """The guarantee in the terms of experts."""
         return str(guarantee)
+
+    def certainty(self, sure: float) -> str:
+        """What the guarantee means for one person: how sure of the answer anybody can become."""
+        return (
+            "Imagine somebody who thinks that two answers of a person are equally likely. Even "
+            f"after seeing the result, they can be at most {self.percent(sure)} sure which one it "
+            "is."
+        )
 
     def sentence(self, guarantee: Guarantee) -> str:
         """The guarantee in one plain sentence."""
@@ -294,6 +304,14 @@ class GermanWords(ResultWords):
             f"{_void(guarantee)}({epsilon}; {delta})-Differential-Privacy "
             f"{_GERMAN_RELATIONS[guarantee.relation]}, geschützt gegen {_adversary(guarantee)}, "
             f"{condition}"
+        )
+
+    def certainty(self, sure: float) -> str:
+        """What the guarantee means for one person: how sure of the answer anybody can become."""
+        return (
+            "Angenommen, jemand hält zwei Antworten einer Person für gleich wahrscheinlich. Selbst "
+            f"wer das Ergebnis kennt, kann dann höchstens zu {self.percent(sure)} sicher sein, "
+            "welche es ist."
         )
 
     def sentence(self, guarantee: Guarantee) -> str:

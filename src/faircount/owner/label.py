@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import faircount
-from faircount.accounting.guarantee import Guarantee, format_delta, format_rounded_up
+from faircount.accounting.guarantee import (
+    AdversaryCode,
+    Guarantee,
+    format_delta,
+    format_rounded_up,
+)
 from faircount.core.errors import RefusedError, RemoteError
 from faircount.core.plain import escape_html
 from faircount.estimation.result import Result
@@ -35,6 +40,8 @@ from faircount.protocol.wire.messages import Published
 
 ROUNDING = 1e-9
 """Numbers that were computed twice differ by less than this share because of floating point."""
+
+ANY_NUMBER = "any number"
 
 
 @dataclass(frozen=True)
@@ -209,9 +216,18 @@ def _model(survey: Survey, guarantees: tuple[Guarantee, ...]) -> dict[str, Any]:
         ],
         "one_operator": has_one_operator(params),
         "must_not_collude": "the operators of both servers",
-        "colluding_participants_covered": params.phi,
+        "colluding_participants_covered": _participants_covered(params, guarantees[0]),
         "adversaries": [str(guarantee.adversary) for guarantee in guarantees],
     }
+
+
+def _participants_covered(params: SurveyParameters, weakest: Guarantee) -> int | str:
+    """How many participants may collude: noise of the servers protects against any number."""
+    protects_against_all = weakest.adversary.code in (
+        AdversaryCode.S1_AND_PARTICIPANTS,
+        AdversaryCode.S2_AND_PARTICIPANTS,
+    )
+    return ANY_NUMBER if protects_against_all else params.phi
 
 
 def _describe_server(name: str, params: SurveyParameters, role: Party) -> dict[str, str]:
@@ -350,7 +366,8 @@ def _who_sees(content: dict[str, Any], words: LabelWords) -> list[str]:
     parts.append(_paragraph(words.operator_keys))
     parts.append(definition_list(keys))
     insiders = content["model"]["colluding_participants_covered"]
-    parts.append(_paragraph(words.insiders.format(insiders=insiders)))
+    told = words.any_insiders if insiders == ANY_NUMBER else words.insiders
+    parts.append(_paragraph(told.format(insiders=insiders)))
     weakest = content["computed"]["guarantees"][0]
     if weakest["condition"]:
         codes = [assumption["code"] for assumption in weakest["codes"]["condition"]]

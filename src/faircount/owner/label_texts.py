@@ -31,6 +31,7 @@ class LabelWords:
     one_operator: str
     operator_keys: str
     insiders: str
+    any_insiders: str
     condition: str
     published: str
     published_text: str
@@ -89,6 +90,7 @@ _ENGLISH = LabelWords(
     operator_keys="Each server signed this survey with its operator's key. Names can be made up: "
     "compare these fingerprints with those that the organizations publish themselves.",
     insiders="So many participants may pool what they know without weakening this: {insiders}.",
+    any_insiders="However many participants pool what they know, this does not get weaker.",
     condition="It holds provided that",
     published="What is published?",
     published_text="The estimated share of each of {items} answers, with noise, once at least "
@@ -148,6 +150,8 @@ _GERMAN = LabelWords(
     "unterschrieben. Namen kann man erfinden: Vergleichen Sie diese Fingerabdrücke mit denen, die "
     "die Organisationen selbst veröffentlichen.",
     insiders="So viele Teilnehmende dürfen dabei zusammentragen, was sie wissen: {insiders}.",
+    any_insiders="Wie viele Teilnehmende auch zusammentragen, was sie wissen: Das schwächt den "
+    "Schutz nicht.",
     condition="Das gilt unter einer Bedingung:",
     published="Was wird veröffentlicht?",
     published_text="Der geschätzte Anteil jeder von {items} Antworten, mit Rauschen, sobald "

@@ -108,9 +108,22 @@ class MailServer:
         # A server that does not offer encryption is refused here: an attacker on the way could have
         # removed the offer.
         if self.security == STARTTLS:
-            connection.starttls(context=context)
+            try:
+                connection.starttls(context=context)
+            except smtplib.SMTPNotSupportedError:
+                raise self._plain_only() from None
         if self.user:
             connection.login(self.user, self.password)
+
+    def _plain_only(self) -> FaircountError:
+        port = self.port or PORTS[self.security]
+        message = (
+            f"{self.host} does not offer STARTTLS on port {port}. If it expects TLS at once, "
+            f"usually on port {PORTS[TLS]}, say --smtp-security {TLS}; if it is a relay in your "
+            f"own network without encryption, --smtp-security {NO_ENCRYPTION} (on the dashboard "
+            "FAIRCOUNT_SMTP_SECURITY)"
+        )
+        return FaircountError(message).with_code("mail_plain_only", host=self.host, port=port)
 
 
 @dataclass(frozen=True)
@@ -227,7 +240,7 @@ class Mailing:
 
     def letters(self) -> list[Letter]:
         """All mails of this kind, in the order of the invitations."""
-        status = self.survey.servers.status(self.survey.params)
+        status = self.survey.status()
         if status["phase"] not in (Phase.DRAFT, *self.survey.params.topology.phases):
             message = "this survey is closed: nobody can answer any more"
             raise RefusedError(message).with_code("mail_over")
@@ -315,7 +328,7 @@ class Mailing:
         if not rate > 0:
             message = "rate is a number of mails per minute above 0"
             raise ParameterError(message).with_code("mail_rate")
-        phase = self.survey.servers.status(self.survey.params)["phase"]
+        phase = self.survey.status()["phase"]
         if phase == Phase.DRAFT:
             raise RefusedError(
                 "this survey is not open yet, so the links would not work: open it first"

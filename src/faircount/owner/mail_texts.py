@@ -120,6 +120,7 @@ def format_closing_time(closes_at: str | None, language: str) -> str:
     return f"{when:%d.%m.%Y, %H:%M} Uhr {zone}"
 
 
+# A paragraph is one line, which every mail program wraps to its own width.
 _ENGLISH_REST = """
 {question}
 
@@ -136,7 +137,7 @@ The link works once. Anybody who has it can answer in your place, so please do n
 
 {promise}
 
-We can see whether your invitation was used, so that we can remind people. We cannot see what
+We can see whether your invitation was used, so that we can remind people. We cannot see what \
 anybody answered.
 
 To check the page itself: all of its files together have the SHA-256
@@ -163,7 +164,7 @@ Der Link gilt einmal. Wer ihn hat, kann an Ihrer Stelle antworten: Bitte geben S
 
 {promise}
 
-Wir sehen, ob Ihre Einladung benutzt wurde, um erinnern zu können. Was jemand geantwortet hat,
+Wir sehen, ob Ihre Einladung benutzt wurde, um erinnern zu können. Was jemand geantwortet hat, \
 sehen wir nicht.
 
 Um die Seite selbst zu prüfen: Alle ihre Dateien zusammen haben die SHA-256-Prüfsumme
@@ -186,7 +187,7 @@ you are invited to answer one question:
 
 Hello,
 
-your invitation to answer this question has not been used yet. Taking part is voluntary; if you do
+your invitation to answer this question has not been used yet. Taking part is voluntary; if you do \
 not want to, you need not do anything.
 """
     + _ENGLISH_REST,
@@ -201,8 +202,8 @@ Sie sind eingeladen, eine Frage zu beantworten:
 
 Guten Tag,
 
-Ihre Einladung, diese Frage zu beantworten, wurde noch nicht benutzt. Die Teilnahme ist freiwillig;
-wenn Sie nicht möchten, brauchen Sie nichts zu tun.
+Ihre Einladung, diese Frage zu beantworten, wurde noch nicht benutzt. Die Teilnahme ist \
+freiwillig; wenn Sie nicht möchten, brauchen Sie nichts zu tun.
 """
     + _GERMAN_REST,
 }

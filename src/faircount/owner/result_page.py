@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
+from faircount.accounting.guarantee import Guarantee, Relation
 from faircount.core.plain import escape_html
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.presentation import OUTSIDE_MARK, is_outside
 from faircount.estimation.result import Result
 from faircount.estimation.result_texts import ResultWords, words_of
+from faircount.planning.promise import attacker_certainty
 
 BAR_WIDTH = 300
 BAR_HEIGHT = 22
@@ -65,18 +67,28 @@ def result_page(result: Result, level: float, covers: str) -> bytes:
         notes.append(sum_note)
     notes.append(f"{words.intervals}: {words.interval_text(level, bounds)}.")
     parts += [f"<p class=soft>{escape_html(note)}</p>" for note in notes]
-    parts.append(f"<h2>{words.privacy}</h2>")
-    sentence = words.sentence(result.guarantee)
-    parts.append(f"<p>{escape_html(sentence[:1].upper() + sentence[1:])}</p>")
-    parts.append(f"<p class=soft>{escape_html(words.claim(result.guarantee))}.</p>")
-    again = f"{words.running_again}: {words.repetition}."
-    parts.append(f"<p class=soft>{escape_html(again)}</p>")
+    parts += _privacy(result.guarantee, words)
     parts.append(f"<h2>{words.reports}</h2>")
     parts.append(f"<p>{escape_html(words.statement(result))}</p>")
     if record is not None:
         parts.append(f"<h2>{words.survey}</h2>")
         parts.append(definition_list(words.record_lines(record)))
     return html_document(words.language, title, "\n".join(parts))
+
+
+def _privacy(guarantee: Guarantee, words: ResultWords) -> list[str]:
+    """The guarantee: what it means for one person, then in a sentence, then for experts."""
+    parts = [f"<h2>{words.privacy}</h2>"]
+    # The picture of two possible answers is about replacing one by the other.
+    if guarantee.void is None and guarantee.relation == Relation.REPLACE_ONE:
+        sure = attacker_certainty(guarantee.epsilon) / 100
+        parts.append(f"<p>{escape_html(words.certainty(sure))}</p>")
+    sentence = words.sentence(guarantee)
+    parts.append(f"<p>{escape_html(sentence[:1].upper() + sentence[1:])}</p>")
+    parts.append(f"<p class=soft>{escape_html(words.claim(guarantee))}.</p>")
+    again = f"{words.running_again}: {words.repetition}."
+    parts.append(f"<p class=soft>{escape_html(again)}</p>")
+    return parts
 
 
 def definition_list(lines: Sequence[tuple[str, str]]) -> str:

@@ -7,8 +7,10 @@ what is in them, and the servers take the same bytes twice.
 import json
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -287,7 +289,8 @@ class Survey:
 
     def pending_invitees(self) -> tuple[Invitee, ...]:
         """The invited people who have not used their invitation."""
-        answered = self.servers.users_who_answered(self.params)
+        with self._missing_invitations_explained():
+            answered = self.servers.users_who_answered(self.params)
         invitees = self.invitees()
         return tuple(item for item in invitees if item.code.invitation.user not in answered)
 
@@ -298,7 +301,24 @@ class Survey:
 
     def status(self) -> dict[str, Any]:
         """The phase of the survey and what it waits for, as the coordinator reports it."""
-        return self.servers.status(self.params)
+        with self._missing_invitations_explained():
+            return self.servers.status(self.params)
+
+    @contextmanager
+    def _missing_invitations_explained(self) -> Iterator[None]:
+        """Say what is to do where a server knows no such survey, because nobody is invited yet."""
+        try:
+            yield
+        except RemoteError as problem:
+            is_unknown = problem.status == HTTPStatus.NOT_FOUND
+            if is_unknown and not self.folder.invitations_file.exists():
+                path = self.folder.path
+                message = (
+                    f"nobody is invited to the survey in {path} yet: make the invitations first, "
+                    f"with faircount survey invite {path}"
+                )
+                raise RefusedError(message).with_code("nobody_invited") from None
+            raise
 
     def remind(self, path: Path | None = None) -> tuple[Invitee, ...]:
         """Write a table of the people who have not answered, and return them.
@@ -332,7 +352,9 @@ class Survey:
 
     def extend(self, by: str) -> dict[str, Any]:
         """Give people more time, such as 12h or 3d; the status after that."""
-        return self.servers.request(self.params, "extend", seconds=parse_duration("--by", by))
+        seconds = parse_duration("--by", by)
+        with self._missing_invitations_explained():
+            return self.servers.request(self.params, "extend", seconds=seconds)
 
     def close(self) -> dict[str, Any]:
         """Accept no more answers and count those received; the status after that."""
@@ -435,7 +457,8 @@ class Survey:
         """The result, or why the survey ended without one, as the servers tell it now."""
         while True:
             try:
-                data = self.servers.fetch_final_statement(self.params)
+                with self._missing_invitations_explained():
+                    data = self.servers.fetch_final_statement(self.params)
                 break
             except RemoteError as problem:
                 # Other rejections do not go away by waiting.

@@ -164,6 +164,9 @@ def test_withdrawing_in_time_and_too_late(in_memory: Any, tmp_path: Path) -> Non
         participation.answer(participation.items[number])
     assert participations[0].withdraw().stage is Stage.WITHDRAWN
     assert participations[0].withdraw().stage is Stage.WITHDRAWN
+    with pytest.raises(AnswerError, match="you withdrew the answer"):
+        participations[0].answer(participations[0].items[1])
+    assert participations[0].answer(participations[0].items[0]).stage is Stage.WITHDRAWN
     servers.end_phase()
     late = participations[1].withdraw()
     assert late.stage is Stage.COUNTED or "too late" in late.description

@@ -84,7 +84,7 @@ class FakeSurvey:
         pytest.fail("a result is exported")
 
 
-@pytest.mark.parametrize("what", ["reissue", "owner", "delete", "../abort", ""])
+@pytest.mark.parametrize("what", ["reissue", "owner", "hand-over", "../abort", ""])
 def test_only_the_requests_of_the_page_reach_the_coordinator(tmp_path: Path, what: str) -> None:
     with pytest.raises(ParameterError, match="the requests for a survey are"):
         OneSurvey(tmp_path, tmp_path).request("survey", what, {})

@@ -20,6 +20,7 @@ from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result
 from faircount.mechanisms.laplace import Laplace
 from faircount.owner.exports import View, check_file, export_result, save_result
+from faircount.planning.promise import attacker_certainty
 from faircount.protocol import SERVERS
 from faircount.protocol.simulator import play
 
@@ -103,7 +104,31 @@ def test_text_and_notebook_name_them_too(result: Result) -> None:
     assert result.to_frame().attrs["record"]["question"] == QUESTION
     axes = result.plot()
     assert axes.figure.get_suptitle() == QUESTION
-    assert PEOPLE in axes.get_title(loc="left").replace("\n", " ")
+    assert PEOPLE in axes.figure.get_supxlabel().replace("\n", " ")
+    assert axes.get_xlabel().startswith("share of 12 people counted, with 95% intervals")
+    bounds = result.interval()
+    for number, label in enumerate(axes.texts):
+        interval = f"{bounds.low[number]:.1%} to {bounds.high[number]:.1%}"
+        assert label.get_text() == f"{result.estimates[number]:.1%} ({interval})"
+    assert len(axes.texts) == len(result.items)
+    # Beside the charts of another figure the survey is named in the chart's own title.
+    beside = result.plot(ax=axes.figure.add_subplot(2, 1, 2))
+    assert PEOPLE in beside.get_title(loc="left").replace("\n", " ")
+
+
+def test_the_page_says_what_the_guarantee_means_for_one_person(result: Result) -> None:
+    real = replace(result, facts={**result.facts, "simulation": False})
+    sure = attacker_certainty(real.guarantee.epsilon)
+    page = export_result(real, "html").decode()
+    assert f"they can be at most {sure:.1f}% sure which one it is." in page
+    german = replace(real, facts={**real.facts, "record": replace(RECORD, language="de")})
+    comma = f"{sure:.1f}".replace(".", ",")
+    page = export_result(german, "html").decode()
+    assert f"höchstens zu {comma}\u00a0% sicher sein, welche es ist." in page
+    # A simulation protects nobody.
+    seeded = replace(result, facts={**result.facts, "simulation": True})
+    page = export_result(seeded, "html").decode()
+    assert "sure which one it is" not in page
 
 
 def test_estimates_that_do_not_sum_to_100_percent_are_explained_where_they_are_shown(

@@ -102,6 +102,7 @@ def test_the_page_says_what_participants_want_to_know(both_apps: Any, language: 
     for name in RISKS:
         assert words.risks[name] in page.replace("&#x27;", "'")
     assert words.risks[UNPROVEN] not in page
+    assert words.any_insiders in page
     assert "{" not in page.partition("</style>")[2]
     assert "<script" not in page
     other = label_words("de" if language == "en" else "en")
@@ -116,6 +117,24 @@ def test_one_operator_and_missing_proofs_are_said(both_apps: Any) -> None:
     assert label_words("en").risks[UNPROVEN] in page
     assert "a budget of its own, epsilon 20" in page
     assert make_label(survey).content["budget"]["population"] is None
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "covered", "adversary"),
+    [
+        ("auto", "any number", "with any number of participants"),
+        ("laplace", 1, "1 colluding participant"),
+    ],
+)
+def test_the_label_covers_as_many_participants_as_the_guarantee(
+    both_apps: Any, mechanism: str, covered: int | str, adversary: str
+) -> None:
+    label = make_label(make_survey(both_apps, mechanism=mechanism))
+    assert label.content["model"]["colluding_participants_covered"] == covered
+    assert adversary in label.content["computed"]["guarantees"][0]["adversary"]
+    words = label_words("en")
+    told = words.any_insiders if covered == "any number" else words.insiders
+    assert told.format(insiders=covered) in label.to_html().decode()
 
 
 def test_numbers_that_do_not_hold_get_no_label(

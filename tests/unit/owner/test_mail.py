@@ -310,7 +310,7 @@ def test_encryption_is_not_given_up_and_a_password_never_travels_plainly(
     both_apps: Any, sink: Sink
 ) -> None:
     survey = make_survey(both_apps)
-    with pytest.raises(UnreachableError, match="STARTTLS extension not supported"):
+    with pytest.raises(FaircountError, match=r"does not offer STARTTLS on port .*-security tls"):
         Mailing(survey, SENDER).send(server_of(sink, security="starttls"))
     with pytest.raises(RefusedError, match="unencrypted"):
         MailServer("mail.example.org", security="none", user="owner", password=SECRET)
@@ -391,3 +391,7 @@ def test_our_templates_are_whole_in_every_language() -> None:
             names |= {"page_hash", "server"}
             template.check(frozenset(names))
             assert names_in(template.paragraphs) == names
+            # Elsewhere a line end would break a sentence on a narrow screen.
+            for paragraph in template.paragraphs:
+                has_own_lines = names_in((paragraph,)) & {"link", "page_hash"}
+                assert has_own_lines or "\n" not in paragraph

@@ -354,6 +354,35 @@ def test_the_grace_period_stands_in_the_parameters(both_apps: Any, tmp_path: Pat
         assert Survey.at(folder).params.grace == grace
 
 
+def test_a_survey_without_invitations_says_what_to_do(both_apps: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "survey"
+    assert run(*creation(both_apps, folder)).exit_code == 0
+    for name, *options in (
+        ("status",),
+        ("close",),
+        ("extend", "--by", "1d"),
+        ("remind",),
+        ("result",),
+        ("trend", folder),
+        ("mail", "--dry-run", "--from", "people@example.org"),
+    ):
+        refused = run("survey", name, folder, *options)
+        assert refused.exit_code == 2
+        assert f"with faircount survey invite {folder}" in refused.stderr, name
+
+
+def test_a_withdrawn_answer_is_told_apart_in_the_status(both_apps: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "survey"
+    for command in (creation(both_apps, folder), ("survey", "invite", folder)):
+        assert run(*command).exit_code == 0
+    assert "withdrawn" not in run("survey", "open", folder).stdout
+    participation = connect_all(Survey.at(folder), tmp_path / "devices")[0]
+    participation.answer(participation.items[0])
+    participation.withdraw()
+    lines = run("survey", "status", folder).stdout.splitlines()
+    assert [line.split() for line in lines if "withdrawn" in line] == [["withdrawn", "1"]]
+
+
 def test_mistakes_of_an_owner_are_explained(both_apps: Any, tmp_path: Path) -> None:
     folder = tmp_path / "survey"
     tiny = creation(both_apps, folder, "--epsilon", "0.1")

@@ -30,7 +30,7 @@ def status_command(folder: Path, as_json: bool) -> None:
     from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
-    coordinator = survey.servers.status(survey.params)
+    coordinator = survey.status()
     # The coordinator alone knows the phase, so an aggregator that is away only leaves a gap.
     try:
         aggregator: dict[str, Any] = survey.servers.aggregator_status(survey.params)
@@ -60,6 +60,8 @@ def show_status(out: "Console", status: dict[str, Any]) -> None:
     facts = {
         "phase": phase,
         "answers": answers,
+        # Nobody is reminded who has withdrawn, so answers and reminders may not add up.
+        "withdrawn": status.get("withdrawn"),
         "since": status["since"],
         "closes": status["closes_at"],
         "waits for": status["waits_for"],

@@ -27,11 +27,11 @@ export function mailSection(act) {
       shown.replaceChildren(...refusal(payloadOf(problem), values, send));
     }
   };
-  const controls = updatable((mail, isOpen) => {
+  const controls = updatable((mail, hint) => {
     if (!mail) return null;
     // What the owner has typed stays.
     sender = senderField(sender?.value ?? mail.sender);
-    return [introduction(mail), ...choices(mail, isOpen, sender, () => counts, send)];
+    return [introduction(mail), ...choices(mail, hint, sender, () => counts, send)];
   });
   const progress = updatable((job) => (job ? jobReport(job, send) : null));
   progress.box.setAttribute("role", "status");
@@ -41,15 +41,22 @@ export function mailSection(act) {
     update: (mail, status) => {
       box.hidden = !mail;
       const { sender: from, host, has_addresses, sent } = mail ?? {};
-      if (status) counts = { all: status.invited, missing: status.invited - status.responses };
+      if (status) counts = { all: status.invited, missing: missingPeople(status) };
       const isOpen = status?.waits_for === OPEN_FOR_ANSWERS;
+      const hint = isOpen ? null : hintOf(status);
       // While mails are sent, the buttons stay as they are.
       const isRunning = mail?.job?.state === "running";
-      if (!isRunning) controls.update(mail && { sender: from, host, has_addresses, sent }, isOpen);
+      if (!isRunning) controls.update(mail && { sender: from, host, has_addresses, sent }, hint);
       progress.update(mail?.job ?? null);
     },
   };
 }
+
+/** Whoever has withdrawn is not reminded. */
+const missingPeople = ({ invited, responses, withdrawn = 0 }) => invited - responses - withdrawn;
+
+/** Why no mails can be sent now; without a status the survey may well be open. */
+const hintOf = (status) => (status ? "mailNotYet" : "mailAway");
 
 function senderField(value) {
   const input = element("input", { id: "sender", type: "text", autocomplete: "email", dir: "auto" });
@@ -68,7 +75,7 @@ function introduction({ host, sent }) {
   );
 }
 
-function choices({ host, has_addresses: hasAddresses }, isOpen, sender, counts, send) {
+function choices({ host, has_addresses: hasAddresses }, hint, sender, counts, send) {
   if (!hasAddresses) return [sentence("mailNoAddresses", {}, { class: "quiet" })];
   const sending = (name, count, remind) => {
     const ask = () => {
@@ -80,7 +87,7 @@ function choices({ host, has_addresses: hasAddresses }, isOpen, sender, counts, 
       };
       confirmFirst(texts, () => send({ action: "send", remind }));
     };
-    return button(name, ask, { disabled: !host || !isOpen });
+    return button(name, ask, { disabled: !host || hint !== null });
   };
   return [
     element(
@@ -89,7 +96,7 @@ function choices({ host, has_addresses: hasAddresses }, isOpen, sender, counts, 
       element("label", { for: "sender" }, translate("mailSender")),
       sender,
     ),
-    isOpen ? null : sentence("mailNotYet", {}, { class: "quiet" }),
+    hint ? sentence(hint, {}, { class: "quiet" }) : null,
     buttons(
       button("mailPreview", () => send({ action: "preview", remind: false })),
       sending("mailInvite", "all", false),

@@ -71,9 +71,15 @@ const en = {
   problem_mail_plain_password:
     "The password would travel to {host} unencrypted. Choose starttls or tls.",
   problem_mail_login: "{host} refuses the user or the password for sending mail.",
+  problem_mail_plain_only:
+    "{host} does not offer STARTTLS on port {port}. If it expects TLS at once, usually on port " +
+    "465, start the dashboard with FAIRCOUNT_SMTP_SECURITY=tls; if it is a relay in your own " +
+    "network without encryption, with FAIRCOUNT_SMTP_SECURITY=none.",
   about_mail_away: "No mail can be sent through {host} right now:",
   problem_mail_sender: "Mails need a sender such as name@example.org.",
   problem_mail_over: "This survey is closed: nobody can answer any more.",
+  problem_nobody_invited:
+    "Nobody is invited to this survey yet. Make the invitations first: faircount survey invite.",
   problem_mail_not_open: "This survey is not open yet, so the links would not work. Open it first.",
   problem_no_addresses:
     "Some people have no e-mail address. Create the survey with a table of people.",
@@ -242,8 +248,8 @@ const en = {
     "will be.",
   adviceError: "95 % error: ± {error} %",
   adviceText:
-    "Mechanism {mechanism}. The error refers to shares of those who answer, if {responses} of " +
-    "{invited} people do.",
+    "In 95 of 100 such surveys, a share of those who answer is off by no more than this, if " +
+    "{responses} of {invited} people do. Mechanism: {mechanism}.",
   adviceMinimum:
     "The minimum number of responses is {minimum}; with so few, the 95 % error is ± {error} %.",
   adviceAllowance:
@@ -278,8 +284,8 @@ const en = {
     "At this pace only {expected} people will have answered by the closing time, but {minimum} " +
     "are needed. Send a reminder, or extend the survey.",
   coordinatorAway:
-    "The coordinator cannot be reached right now, so what you see may be out of date. This page " +
-    "keeps trying.",
+    "The coordinator cannot be reached right now, so what you see may be out of date. Nothing is " +
+    "lost, and this page keeps trying.",
   coordinatorSilent:
     "The coordinator does not tell the status of this survey right now. This page keeps trying.",
   surveyDeleted: "This survey was deleted from both servers. Its result is kept in this folder.",
@@ -305,7 +311,7 @@ const en = {
   deleteYes: "Yes, delete it",
   open: "Open the survey",
   close: "Close now",
-  closeSure: "Close this phase now? Nobody will be able to answer in it any more.",
+  closeSure: "Close now? Nobody can answer after that.",
   closeYes: "Yes, close it",
   extend: "Extend by one day",
   abort: "End without a result",
@@ -542,6 +548,7 @@ const en = {
     "These people have no e-mail addresses. Print the invitations, or create a survey with a table " +
     "of people.",
   mailNotYet: "Open the survey before you send mails: until then the links do not work.",
+  mailAway: "No mails can be sent while the coordinator cannot tell who has answered.",
   mailBefore: "Sent before: invitations: {invitation}, reminders: {reminder}.",
   mailSender: "Sender",
   mailPreview: "Look at the mails first",
@@ -652,9 +659,16 @@ const de = {
   problem_mail_plain_password:
     "Das Passwort würde unverschlüsselt an {host} gesendet. Wählen Sie starttls oder tls.",
   problem_mail_login: "{host} lehnt den Benutzer oder das Passwort zum Senden ab.",
+  problem_mail_plain_only:
+    "{host} bietet auf Port {port} kein STARTTLS an. Wenn dort sofort TLS erwartet wird, meist auf " +
+    "Port 465, starten Sie das Dashboard mit FAIRCOUNT_SMTP_SECURITY=tls; wenn es ein Relay ohne " +
+    "Verschlüsselung in Ihrem eigenen Netz ist, mit FAIRCOUNT_SMTP_SECURITY=none.",
   about_mail_away: "Über {host} kann gerade keine Mail gesendet werden. Genauer (englisch):",
   problem_mail_sender: "Mails brauchen einen Absender wie name@example.org.",
   problem_mail_over: "Diese Umfrage ist geschlossen: Niemand kann mehr antworten.",
+  problem_nobody_invited:
+    "Zu dieser Umfrage ist noch niemand eingeladen. Machen Sie zuerst die Einladungen: faircount " +
+    "survey invite.",
   problem_mail_not_open:
     "Diese Umfrage ist noch nicht geöffnet, die Links würden nicht gelten. Öffnen Sie sie zuerst.",
   problem_no_addresses:
@@ -849,8 +863,8 @@ const de = {
     "Ergebnis wird.",
   adviceError: "95-%-Fehler: ± {error} %",
   adviceText:
-    "Verfahren {mechanism}. Der Fehler bezieht sich auf Anteile derer, die antworten, wenn " +
-    "{responses} von {invited} Personen das tun.",
+    "In 95 von 100 solchen Umfragen weicht ein Anteil derer, die antworten, höchstens so weit ab, " +
+    "wenn {responses} von {invited} Personen antworten. Verfahren: {mechanism}.",
   adviceMinimum:
     "Die Mindestzahl der Antworten ist {minimum}; bei so wenigen ist der 95-%-Fehler ± {error} %.",
   adviceAllowance:
@@ -888,8 +902,8 @@ const de = {
     "Wenn es so weitergeht, haben bis zum Ende nur {expected} Personen geantwortet, aber " +
     "{minimum} sind nötig. Erinnern Sie die anderen oder verlängern Sie die Umfrage.",
   coordinatorAway:
-    "Der Koordinator ist gerade nicht erreichbar, daher kann der Stand hier veraltet sein. Diese " +
-    "Seite versucht es weiter.",
+    "Der Koordinator ist gerade nicht erreichbar, daher kann der Stand hier veraltet sein. Nichts " +
+    "ist verloren, und diese Seite versucht es weiter.",
   coordinatorSilent:
     "Der Koordinator nennt den Stand dieser Umfrage gerade nicht. Diese Seite versucht es weiter.",
   surveyDeleted:
@@ -917,7 +931,7 @@ const de = {
   deleteYes: "Ja, löschen",
   open: "Umfrage öffnen",
   close: "Jetzt schließen",
-  closeSure: "Diese Phase jetzt schließen? Danach kann niemand mehr darin antworten.",
+  closeSure: "Jetzt schließen? Danach kann niemand mehr antworten.",
   closeYes: "Ja, schließen",
   extend: "Um einen Tag verlängern",
   abort: "Ohne Ergebnis beenden",
@@ -1164,6 +1178,9 @@ const de = {
     "Diese Personen haben keine E-Mail-Adressen. Drucken Sie die Einladungen, oder legen Sie eine " +
     "Umfrage mit einer Tabelle der Personen an.",
   mailNotYet: "Öffnen Sie die Umfrage, bevor Sie Mails senden: Vorher gelten die Links nicht.",
+  mailAway:
+    "Solange der Koordinator nicht sagen kann, wer geantwortet hat, können keine Mails gesendet " +
+    "werden.",
   mailBefore: "Bisher gesendet: Einladungen: {invitation}, Erinnerungen: {reminder}.",
   mailSender: "Absender",
   mailPreview: "Mails erst ansehen",

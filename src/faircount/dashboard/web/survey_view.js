@@ -3,7 +3,7 @@
 
 import { budgetSection } from "./budget_view.js";
 import { confirmFirst } from "./dialog.js";
-import { element, ownerText, show } from "./dom.js";
+import { element, englishText, ownerText, show } from "./dom.js";
 import { invitationsSection } from "./invitations_view.js";
 import { formatNumber, formatSmall, translate } from "./language.js";
 import { mailSection } from "./mail_view.js";
@@ -81,11 +81,19 @@ function warnings(few, problem) {
   return [
     few ? sentence("tooFew", formatValues(few), { class: "warning" }) : null,
     problem ? sentence(silenceText(problem), {}, { class: "warning" }) : null,
-    problem ? problemMessage(problem, { class: "quiet" }) : null,
+    problem ? silenceReason(problem) : null,
   ];
 }
 
-const silenceText = ({ code }) => (code === "unreachable" ? "coordinatorAway" : "coordinatorSilent");
+const isUnreachable = ({ code }) => code === "unreachable";
+
+const silenceText = (problem) => (isUnreachable(problem) ? "coordinatorAway" : "coordinatorSilent");
+
+/** The program's own words; that the coordinator is away was said already. */
+const silenceReason = (problem) =>
+  isUnreachable(problem)
+    ? englishText(problem.message, { class: "quiet" })
+    : problemMessage(problem, { class: "quiet" });
 
 /** The document that says what the survey promises, to publish or to keep. */
 function labelSection(promise, actions) {

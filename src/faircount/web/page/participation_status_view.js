@@ -43,7 +43,7 @@ export async function showParticipationStatus(record, params, news, actions) {
     progress,
     outcome?.name === "Published" ? resultSection(params, outcome) : null,
     buttons(record, params, actions),
-    element("p", { class: "quiet" }, translate("kept")),
+    element("p", { class: "quiet" }, translate(record.stage === "withdrawn" ? "keptWithdrawal" : "kept")),
     contact(params),
   );
   const update = (status) => progress.replaceChildren(...progressOf(record, status));

@@ -239,6 +239,9 @@ const en = {
     "check whether it was counted.",
   kept:
     "This device keeps what was sent, so that it can be sent again. It does not keep your answer.",
+  keptWithdrawal:
+    "This device keeps your withdrawal, so that it can be sent again if the server loses it. It " +
+    "does not keep your answer.",
 
   // result
   closedTitle: "This survey is closed",
@@ -554,6 +557,9 @@ const de = {
   kept:
     "Dieses Gerät bewahrt auf, was gesendet wurde, um es noch einmal senden zu können. Ihre " +
     "Antwort selbst bewahrt es nicht auf.",
+  keptWithdrawal:
+    "Dieses Gerät bewahrt auf, dass Sie Ihre Antwort zurückgezogen haben, um es noch einmal zu " +
+    "senden, falls der Server es verliert. Ihre Antwort selbst bewahrt es nicht auf.",
 
   closedTitle: "Diese Umfrage ist beendet",
   closedText:
