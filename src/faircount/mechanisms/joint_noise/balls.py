@@ -343,7 +343,10 @@ def _draw_bounded(
         total += (others[max(left - value, 0)] - pad) * is_possible
         ways.append(total)
     drawn = source.below(max(total, 1), pad)
-    return 1 + sum(way <= drawn for way in ways) if total else 0
+    # All entries are looked at also where nothing is possible, which is at radius 0 alone: known to
+    # be 0, the noise would hide nothing.
+    value = 1 + sum(way <= drawn for way in ways)
+    return value * (total > 0)
 
 
 def count_bounded(parts: int, top: int, most: int, pad: int = 0) -> list[list[int]]:
