@@ -79,6 +79,7 @@ MUTANTS = (
     Mutant("stated-newest", NEVER, LOST + " -k states_the_newest"),
     Mutant("reservation-signed", REMOVED, LOST + " -k anybodys"),
     Mutant("reservation-owner", REMOVED, LOST + " -k another_owner"),
+    Mutant("forgotten-budget", NEVER, LOST + " -k larger_budget"),
     Mutant("forgotten-population", becomes("False"), LOST + " -k opened_closed"),
     Mutant("lost-anchor-ends", NEVER, LOST + " -k ends_what_was_running"),
     Mutant("lost-anchor-keys", REMOVED, LOST + " -k ends_what_was_running"),
