@@ -34,6 +34,7 @@ from faircount.server.common.base import (
     draft_row,
     find_owned_survey,
     is_known_survey,
+    max_listed,
     parameters_for,
     parse_parameters,
     record_part,
@@ -55,9 +56,6 @@ About 2,700 encrypted shares, or 900 entries of a manifest.
 
 ANSWER_SECONDS = 20.0
 """After this time the coordinator is asked to repeat its request."""
-
-SPARE_INVITATIONS = 100
-"""Exchanged invitations for which a survey of any size has room."""
 
 USER_BYTES = 16
 """Bytes of a user id, the first half of a row about an invited participant."""
@@ -306,14 +304,6 @@ class AggregatorService:
 def _other_budget() -> ProblemError:
     detail = "there is another budget of this name, and a budget is not raised"
     return conflict(detail).with_code("other_budget")
-
-
-def max_listed(n_max: int) -> int:
-    """Return how many entries the list of a survey may have: a reissued invitation is a new one.
-
-    Everybody may lose an invitation once.
-    """
-    return 2 * n_max + SPARE_INVITATIONS
 
 
 def _invited_rows(entries: Sequence[bytes]) -> Iterator[RowWrite]:
