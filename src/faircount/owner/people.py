@@ -177,7 +177,11 @@ def _guess_delimiter(header: str) -> str:
     """The usual delimiter that splits the header into most columns; a comma if none does."""
 
     def count(delimiter: str) -> int:
-        return len(next(csv.reader([header], delimiter=delimiter), []))
+        try:
+            return len(next(csv.reader([header], delimiter=delimiter), []))
+        # Without this delimiter the whole line is one cell, which may be too long.
+        except csv.Error:
+            return 0
 
     return max(DELIMITERS, key=count)
 

@@ -72,6 +72,7 @@ def test_a_guessed_encoding_is_mentioned(tmp_path: Path) -> None:
         (",Mail\nZoë,a@example.org\n", "column 1 of .* has no title"),
         ("Mail,City\na@example.org,Upper, Carrow\n", "line 2 of .* has 3 cells, but the header has 2"),
         ('Mail\n"a@example.org\n', "not readable as CSV"),
+        ("x" * 200_000 + "\na@example.org\n", "not readable as CSV"),
         (b"Mail\n\0\0\n", "is not text"),
         (b"Mail\nZo\x81\n", "is not text"),
     ],
