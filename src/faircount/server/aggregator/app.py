@@ -53,7 +53,7 @@ MAX_MESSAGE = 64 * 1024 * 1024
 """Maximum size of a message of the coordinator in a survey of few, for each person, and of many.
 
 In `servers`, manifests and batches are sent in parts of less than 1 MiB. A roster of 10,000 people
-takes 0.8 MB, and the unmask shares for 1,000 of them who dropped out of `masked` about 10 MB.
+takes 1.1 MB, and the unmask shares for 1,000 of them who dropped out of `masked` about 10 MB.
 """
 
 
