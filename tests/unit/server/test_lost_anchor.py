@@ -345,6 +345,7 @@ def test_an_operator_states_on_the_command_line_that_the_anchor_is_lost(tmp_path
         assert (code, "faircount restore aggregator --new-anchor" in output) == (2, True)
     code, output = run("restore", "aggregator", "--new-anchor")
     assert (code, "Nobody can know from it which reservation" in output) == (0, True)
+    assert "which tokens were revoked" in output
     assert run("token", "list", "aggregator")[0] == 0
     code, output = run("restore", "aggregator", "--new-anchor")
     assert (code, "nothing is lost" in output) == (2, True)
