@@ -45,6 +45,7 @@ MUTANTS = (
     Mutant("aggregator-clock", NEVER, STRANGE + " -k strange_time"),
     Mutant("public-problem", becomes("isinstance(problem, FaircountError)"), STRANGE),
     Mutant("people-invited", NEVER, STORAGE),
+    Mutant("population-name", NEVER, STORAGE + " -k terminal"),
     Mutant("exchanged-invitations", REMOVED, STORAGE + " -k without_end"),
     Mutant("stored-parts", NEVER, STORAGE),
     Mutant("message-size", becomes("MAX_MESSAGE"), STORAGE),

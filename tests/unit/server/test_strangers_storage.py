@@ -95,6 +95,19 @@ def test_a_survey_has_no_more_people_than_it_was_made_for(tmp_path: Path) -> Non
     asyncio.run(work())
 
 
+@pytest.mark.parametrize("name", ["%00", "staff%1b%5b2J", "%e2%80%aestaff", "a%0ab"])
+def test_the_name_of_a_population_cannot_write_into_a_terminal(tmp_path: Path, name: str) -> None:
+    """The operator reads it: restore and reopen print it."""
+
+    async def work() -> None:
+        async with in_process(tmp_path) as pair:
+            budget = {"epsilon": 1.0, "delta": 0.1}
+            answer = await pair.to_s2.put(f"/v1/populations/{name}", json=budget)
+            assert (answer.status_code, "control characters" in answer.text) == (400, True)
+
+    asyncio.run(work())
+
+
 def test_an_owner_does_not_exchange_invitations_without_end(tmp_path: Path) -> None:
     """Every exchanged invitation leaves a row, so that its holder is told."""
 

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from faircount.core.domain import escape_controls
 from faircount.core.errors import FaircountError
 from faircount.protocol import Ledger
 from faircount.server.aggregator.reservations import reopen_population
@@ -190,6 +191,9 @@ def _population_of(request: Request) -> str:
         raise ProblemError(
             400, "malformed", f"a population needs a name of at most {LONGEST_NAME} characters"
         )
+    # check: population-name - an owner writes into the terminal of the operator
+    if escape_controls(name) != name:
+        raise ProblemError(400, "malformed", "the name of a population has no control characters")
     return name
 
 
