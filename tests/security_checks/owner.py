@@ -5,6 +5,7 @@ from security_checks.operations import NEVER, REMOVED
 
 LABEL = "tests/unit/owner/test_label.py -k numbers"
 MAIL = "tests/unit/owner/test_mail.py"
+PEOPLE = "tests/unit/owner/test_people.py"
 
 RESULT = "tests/unit/owner/test_final_statement.py"
 
@@ -18,5 +19,7 @@ MUTANTS = (
     Mutant("label-budget", NEVER, LABEL),
     Mutant("link-in-body", NEVER, f"{MAIL} -k template"),
     Mutant("no-plain-password", NEVER, f"{MAIL} -k plainly"),
+    Mutant("sheet-unpacked", NEVER, f"{PEOPLE} -k unpacks"),
+    Mutant("sheet-cells", NEVER, f"{PEOPLE} -k many_cells"),
     Mutant("unsure-mail", NEVER, f"{MAIL} -k silently"),
 )

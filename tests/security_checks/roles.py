@@ -14,6 +14,8 @@ CLIENT = "tests/unit/protocol/roles/test_client.py"
 LEDGER = "tests/unit/protocol/survey/test_budget.py"
 REQUESTS = "tests/unit/server/test_signed_requests.py"
 EXPLICIT = "tests/unit/protocol/explicit/test_explicit.py"
+ENDINGS = "tests/unit/protocol/survey/test_endings.py"
+RESTORES = "tests/unit/protocol/explicit/test_restores.py"
 
 MUTANTS = (
     Mutant("aggregator-is-behind", NEVER, DISHONEST_AGGREGATOR),
@@ -44,6 +46,8 @@ MUTANTS = (
     Mutant("withdrawn-report-deleted", REMOVED, CLIENT),
     Mutant("withdrawn-upload-ignored", NEVER, CLIENT),
     Mutant("withdrawal-before-sync", NEVER, CLIENT),
+    Mutant("ending-controls", becomes("self.detail"), ENDINGS + " -k terminal"),
+    Mutant("roster-device", NEVER, RESTORES + " -k whose_devices"),
     Mutant("answering-device", NEVER, CLIENT + " -k device_that_answered"),
     Mutant("device-signature", NEVER, CLIENT + " -k device_that_answered"),
     Mutant("user-credential", REMOVED, EXPLICIT + " -k credential"),

@@ -166,6 +166,11 @@ def _show_restored(role: str, done: "RestoreOutcome", *, has_new_anchor: bool) -
                 'Look in the log for lines with "reserved" and state the newest number with '
                 "faircount reopen --newest."
             )
+    if has_new_anchor:
+        click.echo(
+            "The lost anchor also knew which tokens were revoked. Those that were revoked after "
+            f"the database was written are accepted again: faircount token list {role}"
+        )
     if done.removed_keys:
         click.echo(
             f"{done.removed_keys} survey keys without a survey were removed: owners whose survey "

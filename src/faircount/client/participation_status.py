@@ -90,7 +90,7 @@ def status_of(client: ClientState | None, reply: Message | None = None) -> Parti
     elif stage is Stage.NO_RESULT and client is not None and client.outcome is not None:
         ending = client.outcome.message
         if isinstance(ending, Aborted):
-            description += f" The reason: {escape_controls(describe_abort(ending))}."
+            description += f" The reason: {describe_abort(ending)}."
     notices = Notice(0 if client is None else client.notices)
     for notice in notices:
         description += f" {NOTICES[notice]}"

@@ -130,7 +130,8 @@ def _json_object(body: bytes) -> dict[str, Any]:
     """The JSON object in a body; an empty body is an empty object."""
     try:
         values = json.loads(body or b"{}")
-    except ValueError:
+    # RecursionError: lists in lists without end.
+    except (ValueError, RecursionError):
         values = None
     # check: dashboard-body - a form of another page, which sends no JSON object
     if not isinstance(values, dict):

@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,12 @@ from faircount.core.files import read_file
 TABLES = (".csv", ".tsv")
 SPREADSHEETS = (".xlsx", ".xlsm")
 OTHER_SPREADSHEETS = (".xls", ".ods", ".numbers")
+MOST_UNPACKED = 64 * 1024 * 1024
+"""Bytes of a spreadsheet when it is unpacked: a table of 100,000 people takes half of it."""
+MOST_CELLS = 20_000_000
+"""Cells of a spreadsheet, with the empty ones between others, that are looked at."""
+MOST_ROWS = 1 << 20
+"""Rows of a spreadsheet; no program writes more."""
 COLUMNS_IN_ERROR = 12
 LINES_IN_ERROR = 5
 
@@ -170,7 +177,11 @@ def _guess_delimiter(header: str) -> str:
     """The usual delimiter that splits the header into most columns; a comma if none does."""
 
     def count(delimiter: str) -> int:
-        return len(next(csv.reader([header], delimiter=delimiter), []))
+        try:
+            return len(next(csv.reader([header], delimiter=delimiter), []))
+        # Without this delimiter the whole line is one cell, which may be too long.
+        except csv.Error:
+            return 0
 
     return max(DELIMITERS, key=count)
 
@@ -182,19 +193,53 @@ def _read_xlsx(path: Path, data: bytes) -> _Rows:
         message = "a spreadsheet needs openpyxl: pip install 'faircount[xlsx]', or save it as CSV"
         raise FaircountError(message).with_code("no_xlsx") from None
     try:
+        _check_unpacked_size(path, data)
         # Values and not formulas, and without loading pictures and styles.
         book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         sheet = book.worksheets[0]
-        rows = []
-        for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
-            rows.append((number, [_cell_text(value) for value in row]))
+        # What a file says about its own size makes empty cells of all that it does not contain.
+        sheet.reset_dimensions()
+        rows = _fill_rows(path, sheet.iter_rows(values_only=True))
         book.close()
+    except ParameterError:
+        raise
     # The file may be anything: what goes wrong inside the library is the file's fault.
     except Exception as problem:
         kind = type(problem).__name__
         message = f"{path} cannot be read as a spreadsheet ({kind})"
         raise ParameterError(message).with_code("sheet_unreadable", file=str(path)) from None
     return rows
+
+
+def _check_unpacked_size(path: Path, data: bytes) -> None:
+    """Refuse a spreadsheet that is small only because it is compressed."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    # check: sheet-unpacked - a small file takes all memory of the owner's computer
+    if unpacked > MOST_UNPACKED:
+        raise _too_large(path)
+
+
+def _fill_rows(path: Path, table: Iterable[Sequence[object]]) -> _Rows:
+    """The cells of a sheet as text, without the empty ones at the end of a row."""
+    rows = []
+    cells = 0
+    for number, row in enumerate(table, start=1):
+        cells += len(row)
+        # check: sheet-cells - one cell far away makes a million rows of empty ones before it
+        if cells > MOST_CELLS or number > MOST_ROWS:
+            raise _too_large(path)
+        texts = [_cell_text(value) for value in row]
+        while texts and not texts[-1]:
+            texts.pop()
+        if texts:
+            rows.append((number, texts))
+    return rows
+
+
+def _too_large(path: Path) -> ParameterError:
+    message = f"{path} is too large for a list of people: give a table with one row per person"
+    return ParameterError(message).with_code("sheet_too_large", file=str(path))
 
 
 def _cell_text(value: object) -> str:

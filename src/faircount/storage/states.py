@@ -136,6 +136,16 @@ async def update(tx: Transaction, survey: bytes, **change: Any) -> None:
     await tx.execute_many(f"UPDATE surveys SET {names} WHERE id = ?", [values])  # noqa: S608 - as above
 
 
+async def count_rows(tx: Transaction, survey: bytes, store: str) -> int:
+    """Count the rows of one table of a survey."""
+    found = await tx.fetch_one(
+        "SELECT COUNT(*) AS rows_found FROM state_rows WHERE survey = ? AND store = ?",
+        survey,
+        store,
+    )
+    return 0 if found is None else int(found["rows_found"])
+
+
 @dataclass(frozen=True)
 class Loaded(Generic[S]):
     """A state as it was read, with a reader of its rows that lasts as long as the transaction.

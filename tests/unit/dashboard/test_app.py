@@ -50,7 +50,7 @@ def test_without_the_key_nothing_is_answered(tmp_path: Path, sent: str) -> None:
     assert ask(tmp_path, "/api/surveys", {**RIGHT, "Authorization": sent}) == 403
 
 
-@pytest.mark.parametrize("body", [b"[]", b"{", b'"x"', b"a=1"])
+@pytest.mark.parametrize("body", [b"[]", b"{", b'"x"', b"a=1", b"[" * 100_000])
 def test_what_is_no_json_object_is_refused(tmp_path: Path, body: bytes) -> None:
     assert ask(tmp_path, "/api/surveys", RIGHT, body) == 409
 
@@ -84,7 +84,7 @@ class FakeSurvey:
         pytest.fail("a result is exported")
 
 
-@pytest.mark.parametrize("what", ["reissue", "owner", "hand-over", "../abort", ""])
+@pytest.mark.parametrize("what", ["reissue", "owner", "erase", "../abort", ""])
 def test_only_the_requests_of_the_page_reach_the_coordinator(tmp_path: Path, what: str) -> None:
     with pytest.raises(ParameterError, match="the requests for a survey are"):
         OneSurvey(tmp_path, tmp_path).request("survey", what, {})

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import zipfile
 from pathlib import Path
 
 import openpyxl
@@ -71,6 +72,7 @@ def test_a_guessed_encoding_is_mentioned(tmp_path: Path) -> None:
         (",Mail\nZoë,a@example.org\n", "column 1 of .* has no title"),
         ("Mail,City\na@example.org,Upper, Carrow\n", "line 2 of .* has 3 cells, but the header has 2"),
         ('Mail\n"a@example.org\n', "not readable as CSV"),
+        ("x" * 200_000 + "\na@example.org\n", "not readable as CSV"),
         (b"Mail\n\0\0\n", "is not text"),
         (b"Mail\nZo\x81\n", "is not text"),
     ],
@@ -118,6 +120,70 @@ def test_other_files_are_no_spreadsheets(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(FaircountError, match=r"pip install 'faircount\[xlsx\]', or save it as CSV"):
         read_people(written(tmp_path, sheet(("Mail",)), "people.xlsx"))
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+def with_part(name: str, content: str) -> bytes:
+    """A spreadsheet with other bytes in one of its parts."""
+    out = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(sheet(("Mail",)))) as source,
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target,
+    ):
+        for part in {*source.namelist(), name}:
+            target.writestr(part, content if part == name else source.read(part))
+    return out.getvalue()
+
+
+def sheet_of(rows: str, size: str = "A1:A2") -> str:
+    return (
+        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+        f'<dimension ref="{size}"/><sheetData>{rows}</sheetData></worksheet>'
+    )
+
+
+def cell(place: str, text: str) -> str:
+    return f'<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>'
+
+
+def test_a_sheet_that_claims_to_be_huge_is_read_as_what_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faircount.owner.people.MOST_CELLS", 1000)
+    rows = f'<row r="1">{cell("A1", "Mail")}</row><row r="99">{cell("A99", "a@example.org")}</row>'
+    content = with_part(SHEET, sheet_of(rows, "A1:XFD1048576"))
+    people = read_people(written(tmp_path, content, "people.xlsx"))
+    assert people.names == ("a@example.org",)
+    assert people.header == ("Mail",)
+
+
+def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faircount.owner.people.MOST_UNPACKED", 200_000)
+    content = with_part("xl/media/picture.bin", "0" * 300_000)
+    assert len(content) < 20_000
+    with pytest.raises(ParameterError, match="too large for a list of people"):
+        read_people(written(tmp_path, content, "people.xlsx"))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        f'<row r="4000000000">{cell("A4000000000", "a@example.org")}</row>',
+        "".join(f'<row r="{row}">{cell(f"ZZZ{row}", "x")}</row>' for row in range(1, 30)),
+    ],
+    ids=["many_rows", "many_cells"],
+)
+def test_cells_far_away_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: str
+) -> None:
+    monkeypatch.setattr("faircount.owner.people.MOST_CELLS", 500_000)
+    content = with_part(SHEET, sheet_of(rows))
+    with pytest.raises(ParameterError, match="too large for a list of people"):
+        read_people(written(tmp_path, content, "people.xlsx"))
 
 
 @pytest.mark.parametrize(

@@ -224,6 +224,43 @@ def test_the_reservations_of_another_owner_open_nothing(
         show(kept, newest=1)
 
 
+def budget_of(survey: Survey) -> dict[str, Any]:
+    epsilon, delta = survey.owner.budget
+    return {"epsilon": epsilon, "delta": delta}
+
+
+def test_a_population_that_the_database_forgot_does_not_get_a_larger_budget(
+    serving: Serving, ended: tuple[Survey, list[str]], tmp_path: Path, copies: SqliteCopies
+) -> None:
+    """The reservations, which all are shown, do not tell how large the budget was."""
+    survey, kept = ended
+    copies.restore("s2", tmp_path / "copy")
+    asyncio.run(_add_operator(copies))
+    copies.execute("s2", "DELETE FROM populations")
+    known = budget_of(survey)
+    others = (
+        {**known, "epsilon": 2 * known["epsilon"]},
+        {**known, "delta": (1 + known["delta"]) / 2},
+        {**known, "adaptive": False},
+    )
+    with serving(tmp_path, copies.urls):
+        for other in others:
+            with pytest.raises(RemoteError, match="a budget is not raised"):
+                survey.servers.s2.call("PUT", "/v1/populations/people", json_body=other)
+        survey.servers.s2.call("PUT", "/v1/populations/people", json_body=known)
+        assert show(kept)["epsilon"] == known["epsilon"]
+
+
+def test_nobody_else_takes_the_name_of_a_population_that_the_database_forgot(
+    serving: Serving, ended: tuple[Survey, list[str]], tmp_path: Path, copies: SqliteCopies
+) -> None:
+    survey, _ = ended
+    copies.execute("s2", "DELETE FROM populations")
+    copies.execute("s2", "UPDATE tokens SET holder = ? WHERE scope = 'owner'", b"stranger")
+    with serving(tmp_path, copies.urls), pytest.raises(RemoteError, match="not raised"):
+        survey.servers.s2.call("PUT", "/v1/populations/people", json_body=budget_of(survey))
+
+
 @pytest.mark.parametrize("what_remains", ["anchor", "keys"])
 def test_a_population_that_the_database_forgot_is_opened_closed(
     serving: Serving,
@@ -242,7 +279,7 @@ def test_a_population_that_the_database_forgot_is_opened_closed(
     copies.execute("s2", "DELETE FROM populations")
     with serving(tmp_path, copies.urls):
         budget = survey.servers.s2.call(
-            "PUT", "/v1/populations/people", json_body={"epsilon": 50.0, "delta": 0.5}
+            "PUT", "/v1/populations/people", json_body=budget_of(survey)
         ).json()
         assert (budget["closed"], budget["spent"]["epsilon"]) == (True, 0)
         other = survey.servers.s2.call(
@@ -308,6 +345,7 @@ def test_an_operator_states_on_the_command_line_that_the_anchor_is_lost(tmp_path
         assert (code, "faircount restore aggregator --new-anchor" in output) == (2, True)
     code, output = run("restore", "aggregator", "--new-anchor")
     assert (code, "Nobody can know from it which reservation" in output) == (0, True)
+    assert "which tokens were revoked" in output
     assert run("token", "list", "aggregator")[0] == 0
     code, output = run("restore", "aggregator", "--new-anchor")
     assert (code, "nothing is lost" in output) == (2, True)

@@ -81,7 +81,16 @@ def test_the_policy_comes_first_and_names_the_coordinator_alone() -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["count.example.org", "ftp://a.example", "https://", "https://a.example; script-src *", "x'y"],
+    [
+        "count.example.org",
+        "ftp://a.example",
+        "https://",
+        "https://a.example; script-src *",
+        "x'y",
+        "https://a.example\x0cother.example",
+        "https://*.example",
+        "https://z\u00e4hlung.example",
+    ],
 )
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(ParameterError, match="an address looks like"):

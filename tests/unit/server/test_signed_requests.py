@@ -147,7 +147,7 @@ def test_a_message_of_some_megabytes_is_one_request(tmp_path: Path) -> None:
     async def work() -> None:
         async with in_process(tmp_path) as pair:
             survey, key = await open_survey(pair)
-            roster = (RosterEntry(bytes(16), bytes(32), bytes(32)),) * 40_000
+            roster = (RosterEntry(bytes(16), bytes(32), bytes(32), bytes(32)),) * 30_000
             message = sign(
                 key, Party.COORDINATOR, RosterProposal(survey.params.survey, bytes(32), roster)
             )

@@ -17,8 +17,8 @@ from faircount.protocol.topologies.two_servers.messages import ManifestEntry
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.signing import SigningKey, sign
 from faircount.server.aggregator.app import MAX_MESSAGE, max_message
-from faircount.server.aggregator.service import max_listed
 from faircount.server.common import survey_keys
+from faircount.server.common.base import max_listed
 from faircount.server.common.signed_requests import signed_headers
 from faircount.storage.keys import wrapping_key_name
 
@@ -91,6 +91,42 @@ def test_a_survey_has_no_more_people_than_it_was_made_for(tmp_path: Path) -> Non
             # The same part again is no new people.
             again = await pair.to_s2.put(f"{path}/invited/0", content=people[48:])
             assert again.json() == {"invited": most}
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("name", ["%00", "staff%1b%5b2J", "%e2%80%aestaff", "a%0ab"])
+def test_the_name_of_a_population_cannot_write_into_a_terminal(tmp_path: Path, name: str) -> None:
+    """The operator reads it: restore and reopen print it."""
+
+    async def work() -> None:
+        async with in_process(tmp_path) as pair:
+            budget = {"epsilon": 1.0, "delta": 0.1}
+            answer = await pair.to_s2.put(f"/v1/populations/{name}", json=budget)
+            assert (answer.status_code, "control characters" in answer.text) == (400, True)
+
+    asyncio.run(work())
+
+
+def test_an_owner_does_not_exchange_invitations_without_end(tmp_path: Path) -> None:
+    """Every exchanged invitation leaves a row, so that its holder is told."""
+
+    async def work() -> None:
+        async with in_process(tmp_path) as pair:
+            survey = await open_trial(pair.to_s1, pair.to_s2, users=PEOPLE)
+            current = survey.invitations[0].access
+            statuses = []
+            for number in range(max_listed(survey.params.n_max) - PEOPLE + 1):
+                fresh = number.to_bytes(32, "big")
+                exchange = current + fresh
+                answer = await pair.to_s1.post(f"{survey.path}/reissue", content=exchange)
+                statuses.append(answer.status_code)
+                current = fresh
+            assert statuses == [200] * (len(statuses) - 1) + [409]
+            assert answer.json()["code"] == "too_many_people"
+            # The last exchange that was made, again.
+            previous = (number - 2).to_bytes(32, "big") + (number - 1).to_bytes(32, "big")
+            require_success(await pair.to_s1.post(f"{survey.path}/reissue", content=previous))
 
     asyncio.run(work())
 

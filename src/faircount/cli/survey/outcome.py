@@ -74,9 +74,11 @@ def show_status(out: "Console", status: dict[str, Any]) -> None:
 
 def _show_rejections(out: "Console", server: str, status: dict[str, Any]) -> None:
     """Show how many messages a server rejected, by reason."""
+    from faircount.core.domain import escape_controls
+
     counts = []
     for reason, count in status.get("rejections", {}).items():
-        counts.append(f"{count:,} {reason}")
+        counts.append(f"{count:,} {escape_controls(reason)}")
     if counts:
         out.print(f"{server} rejected messages: {', '.join(counts)}", markup=False)
 

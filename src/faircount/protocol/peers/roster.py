@@ -72,9 +72,9 @@ class RosterCoordinator(CoordinatorRules):
         if isinstance(user, Rejection):
             return s, (user,)
         is_enrolling = s.phase is Phase.ENROLLING and not s.roster
-        # Only with the very key and MAC that are on the roster: with others the client's messages
+        # Only with the very keys and MAC that are on the roster: with others the client's messages
         # would not fit what the aggregator confirmed.
-        is_on_roster = RosterEntry(user, message.public_key, message.mac) in s.roster
+        is_on_roster = _entry_of(user, message) in s.roster
         return coordinator.store_first_message(
             s, rows, user, message, open_=is_enrolling or is_on_roster
         )
@@ -152,8 +152,12 @@ def _enrolled_entries(rows: StepRows) -> list[RosterEntry]:
     for user in rows.first_messages:
         enrolment = rows.first_messages.intact(user)
         if enrolment is not None:
-            entries.append(RosterEntry(user, enrolment.public_key, enrolment.mac))
+            entries.append(_entry_of(user, enrolment))
     return entries
+
+
+def _entry_of(user: bytes, enrolment: Enrolment) -> RosterEntry:
+    return RosterEntry(user, enrolment.public_key, enrolment.mac, enrolment.device_key)
 
 
 def roster_message(s: Coordinator) -> Message:

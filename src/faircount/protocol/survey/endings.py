@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from faircount.core.domain import escape_controls
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Aborted
 
@@ -131,7 +132,9 @@ class Ending:
             sentence = f"for a reason that this version does not know (code {self.code})"
         else:
             sentence = ENGLISH[self.known].format(**self.values)
-        return f"{sentence}: {self.detail}" if self.detail else sentence
+        # check: ending-controls - whoever ends a survey writes into the terminals of others
+        detail = escape_controls(self.detail)
+        return f"{sentence}: {detail}" if detail else sentence
 
 
 def too_few_responses(responses: int, minimum: int) -> Ending:

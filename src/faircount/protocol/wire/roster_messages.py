@@ -10,11 +10,16 @@ from faircount.protocol.wire.codec import U32, Hash, Id, Message, Party, message
 
 @dataclass(frozen=True, slots=True)
 class RosterEntry:
-    """One participant of the roster, with the MAC of their invitation over their key."""
+    """One participant of the roster, with the MAC of their invitation over their key.
+
+    `device_key` is that of the enrolment. The aggregator does not use it: a restored coordinator
+    learns from the roster whose devices have enrolled.
+    """
 
     user: Id
     public_key: Hash
     mac: Hash
+    device_key: Hash
 
 
 @message(33, Party.AGGREGATOR)

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from faircount.core.domain import escape_controls
 from faircount.core.errors import FaircountError
 from faircount.protocol import Ledger
 from faircount.server.aggregator.reservations import reopen_population
@@ -53,7 +54,7 @@ MAX_MESSAGE = 64 * 1024 * 1024
 """Maximum size of a message of the coordinator in a survey of few, for each person, and of many.
 
 In `servers`, manifests and batches are sent in parts of less than 1 MiB. A roster of 10,000 people
-takes 0.8 MB, and the unmask shares for 1,000 of them who dropped out of `masked` about 10 MB.
+takes 1.1 MB, and the unmask shares for 1,000 of them who dropped out of `masked` about 10 MB.
 """
 
 
@@ -190,6 +191,9 @@ def _population_of(request: Request) -> str:
         raise ProblemError(
             400, "malformed", f"a population needs a name of at most {LONGEST_NAME} characters"
         )
+    # check: population-name - an owner writes into the terminal of the operator
+    if escape_controls(name) != name:
+        raise ProblemError(400, "malformed", "the name of a population has no control characters")
     return name
 
 

@@ -24,7 +24,7 @@ from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason, Refusal, Rejection, Signed
 from faircount.protocol.wire.signing import verify_message
-from faircount.server.aggregator.signers import has_signed_for, record_signer
+from faircount.server.aggregator.signers import find_record, record_survey
 from faircount.server.aggregator.step_process import StepMaker, StepProcesses
 from faircount.server.aggregator.steps import AggregatorSteps, ledger_of
 from faircount.server.common import survey_keys
@@ -34,6 +34,7 @@ from faircount.server.common.base import (
     draft_row,
     find_owned_survey,
     is_known_survey,
+    max_listed,
     parameters_for,
     parse_parameters,
     record_part,
@@ -55,9 +56,6 @@ About 2,700 encrypted shares, or 900 entries of a manifest.
 
 ANSWER_SECONDS = 20.0
 """After this time the coordinator is asked to repeat its request."""
-
-SPARE_INVITATIONS = 100
-"""Exchanged invitations for which a survey of any size has room."""
 
 USER_BYTES = 16
 """Bytes of a user id, the first half of a row about an invited participant."""
@@ -124,7 +122,7 @@ class AggregatorService:
             )
             await self.server.use_value(params, Party.AGGREGATOR)
             # Before the commit: a survey that signs statements is never unknown here.
-            await asyncio.to_thread(record_signer, self.server.keys, params, caller)
+            await asyncio.to_thread(record_survey, self.server.keys, params, caller, ledger)
             await self.states.begin(tx, row, state)
         # After the commit: the survey keys are part of the state now.
         await asyncio.to_thread(self.server.keys.destroy, wrapping_key_name(params.keys.aggregator))
@@ -249,7 +247,7 @@ class AggregatorService:
                 "SELECT owner, ledger FROM populations WHERE name = ?", name
             )
             if found is None:
-                first = replace(opened, closed=self._has_reserved_for(name))
+                first = await asyncio.to_thread(self._begin_ledger, caller, opened)
                 await tx.execute(
                     "INSERT INTO populations (name, owner, ledger) VALUES (?, ?, ?)",
                     name, caller.id, stored_ledger.encode(first),
@@ -268,15 +266,19 @@ class AggregatorService:
             # check: budget-raised - a larger budget under the same name undoes the limit
             or not is_same
         ):
-            detail = "there is another budget of this name, and a budget is not raised"
-            raise conflict(detail).with_code("other_budget")
+            raise _other_budget()
         return False
 
-    def _has_reserved_for(self, population: str) -> bool:
-        """Whether this aggregator may have spent budget of a population that is not stored."""
-        newest = self.server.anchor.current_value(ledger_name(population))
+    def _begin_ledger(self, caller: Caller, opened: Ledger) -> Ledger:
+        """The ledger of a population that is not stored; closed if it may have been charged."""
+        record = find_record(self.server.keys, opened.population)
+        # check: forgotten-budget - a budget opened after the backup comes back larger
+        if record is not None and not record.is_of(caller, opened):
+            raise _other_budget()
+        newest = self.server.anchor.current_value(ledger_name(opened.population))
         # check: forgotten-population - a population opened after the backup has its budget again
-        return newest != UNSET or has_signed_for(self.server.keys, population)
+        may_be_charged = newest != UNSET or record is not None
+        return replace(opened, closed=may_be_charged)
 
     async def ledger(self, caller: Caller, name: str) -> Ledger:
         """The budget of a population of this owner."""
@@ -299,12 +301,9 @@ class AggregatorService:
         }
 
 
-def max_listed(n_max: int) -> int:
-    """Return how many entries the list of a survey may have: a reissued invitation is a new one.
-
-    Everybody may lose an invitation once.
-    """
-    return 2 * n_max + SPARE_INVITATIONS
+def _other_budget() -> ProblemError:
+    detail = "there is another budget of this name, and a budget is not raised"
+    return conflict(detail).with_code("other_budget")
 
 
 def _invited_rows(entries: Sequence[bytes]) -> Iterator[RowWrite]:

@@ -3,8 +3,8 @@
 Every survey has a signing key of its own. After a restore the aggregator is shown reservations of
 surveys that its database may have forgotten, and must tell its own signatures from anybody's. So it
 writes down, in the folder of keys, whose backups are none of the database's, which key it uses in
-which survey, for which population and owner. Nothing of that is secret, and it stays after the
-survey is erased.
+which survey, for which owner and from which budget. Nothing of that is secret, and it stays after
+the survey is erased.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ import msgspec
 
 from faircount.core.errors import StorageError
 from faircount.core.files import write_durably
-from faircount.protocol import SurveyParameters
+from faircount.protocol import Ledger, SurveyParameters
 from faircount.server.common.tokens import Caller
 from faircount.storage.database import Transaction
 from faircount.storage.keys import KeyFolder
@@ -29,10 +29,26 @@ class Signer:
     owner: bytes
 
 
-def record_signer(keys: KeyFolder, params: SurveyParameters, owner: Caller) -> None:
+@dataclass(frozen=True, slots=True)
+class SurveyRecord:
+    """What the folder of keys knows about a survey: who signs, and the budget that it charges."""
+
+    signer: Signer
+    epsilon: float
+    delta: float
+    adaptive: bool
+
+    def is_of(self, owner: Caller, ledger: Ledger) -> bool:
+        """Whether this is the owner, and this the total budget, of the survey's population."""
+        budget = (ledger.epsilon, ledger.delta, ledger.adaptive)
+        return self.signer.owner == owner.id and budget == (self.epsilon, self.delta, self.adaptive)
+
+
+def record_survey(keys: KeyFolder, params: SurveyParameters, owner: Caller, ledger: Ledger) -> None:
     """Write down which key signs the statements about a survey, before it signs any."""
     signer = Signer(params.keys.aggregator, owner.id)
-    write_durably(_file(keys, params.population, params.survey), msgspec.json.encode(signer))
+    record = SurveyRecord(signer, ledger.epsilon, ledger.delta, ledger.adaptive)
+    write_durably(_file(keys, params.population, params.survey), msgspec.json.encode(record))
 
 
 async def find_signer(
@@ -42,17 +58,27 @@ async def find_signer(
     row = await tx.fetch_one("SELECT id, owner FROM survey_keys WHERE used_by = ?", survey)
     if row is not None:
         return Signer(bytes(row["id"]), bytes(row["owner"]))
+    record = _read(_file(keys, population, survey))
+    return None if record is None else record.signer
+
+
+def find_record(keys: KeyFolder, population: str) -> SurveyRecord | None:
+    """Return the record of a survey of this population, if the aggregator has ever had one.
+
+    All surveys of a population name the same owner and budget, which never change.
+    """
+    for path in keys.path.glob(f"{_prefix(population)}*.signer"):
+        return _read(path)
+    return None
+
+
+def _read(path: Path) -> SurveyRecord | None:
     try:
-        return msgspec.json.decode(_file(keys, population, survey).read_bytes(), type=Signer)
+        return msgspec.json.decode(path.read_bytes(), type=SurveyRecord)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError):
         raise StorageError("a record of a signing key in the key folder is damaged") from None
-
-
-def has_signed_for(keys: KeyFolder, population: str) -> bool:
-    """Whether this aggregator has ever had a survey of this population."""
-    return any(keys.path.glob(f"{_prefix(population)}*.signer"))
 
 
 def _prefix(population: str) -> str:

@@ -29,6 +29,9 @@ from faircount.storage.database import Database, Transaction
 from faircount.storage.keys import KeyFolder, state_key_name, wrapping_key_name
 from faircount.storage.states import SurveyRow
 
+SPARE_INVITATIONS = 100
+"""Exchanged invitations for which a survey of any size has room."""
+
 DRAFT = "draft"
 """The phase of a survey that has parameters but no protocol state yet."""
 
@@ -288,6 +291,14 @@ def check_people(people: int, most: int) -> None:
     if people > most:
         detail = f"this survey has room for {most} invitations, and these would be {people}"
         raise conflict(detail).with_code("too_many_people", people=people, most=most)
+
+
+def max_listed(n_max: int) -> int:
+    """Return how many entries the list of a survey may have: a reissued invitation is a new one.
+
+    Everybody may lose an invitation once.
+    """
+    return 2 * n_max + SPARE_INVITATIONS
 
 
 async def record_part(

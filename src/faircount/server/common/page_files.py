@@ -13,6 +13,7 @@ lines `<SHA-256 of a file>  <its path>`, sorted by path, each ended by a line fe
 """
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -166,9 +167,10 @@ def make_bundle(coordinator: str) -> Bundle:
 def _split_address(coordinator: str) -> tuple[str, str]:
     """Return a coordinator's address with a slash at its end, and its origin."""
     parts = urlsplit(coordinator)
-    # Quotes, spaces and semicolons would end the directive in which the origin stands.
-    # check: bundle-address - an address adds sources of scripts to the policy
-    is_plain = not set(coordinator) & set("'\";, \t\r\n\\")
+    # Quotes, spaces of any kind and semicolons would end the source or the directive in which the
+    # origin stands, and a star would stand for any host.
+    # check: bundle-address - an address adds sources to the policy of the page
+    is_plain = coordinator.isascii() and not re.search(r"[^!-~]|[*'\";,\\]", coordinator)
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
         raise ParameterError(f"an address looks like https://count.example.org: {coordinator!r}")
     origin = f"{parts.scheme}://{parts.netloc}"

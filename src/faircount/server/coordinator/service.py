@@ -53,7 +53,14 @@ from faircount.protocol.wire.messages import (
     reject,
 )
 from faircount.protocol.wire.signing import SigningKey, verify_message
-from faircount.server.common.base import Server, find_owned_survey, find_survey, parse_parameters
+from faircount.server.common.base import (
+    Server,
+    check_people,
+    find_owned_survey,
+    find_survey,
+    max_listed,
+    parse_parameters,
+)
 from faircount.server.common.problems import conflict, not_found
 from faircount.server.common.tokens import Caller
 from faircount.server.coordinator.group_commit import GroupCommit
@@ -66,6 +73,9 @@ RETRY_MILLISECONDS = 10_000
 
 A restored coordinator ends no phase until it has resynchronized.
 """
+
+INVITED = "invited"
+"""The table with a row for every invitation, exchanged ones included."""
 
 Change = Callable[[Loaded[Coordinator]], Step[Coordinator]]
 """Makes a step that may read any row of the survey. It waits for the database, so it runs in a
@@ -349,6 +359,11 @@ class CoordinatorService:
             row = await _open_survey(tx, survey, caller)
             before = await self.states.load(tx, row)
             step = await asyncio.to_thread(reissue, before.state, old, new, before.rows)
+            # The row of an exchanged invitation stays, so that its holder is told.
+            if any(write.table == INVITED for write in step.rows):
+                listed = await states.count_rows(tx, survey, INVITED) + 1
+                # check: exchanged-invitations - an owner stores any number of them, one by one
+                check_people(listed, max_listed(before.state.params.n_max))
             await self._save_for_all(tx, before, step)
         # Refused after the commit: the device that has answered is told that the owner asked.
         for answer in step.messages:

@@ -1,11 +1,14 @@
 """`explicit`: repeated messages, crashes and restores."""
 
+from dataclasses import replace
+
 from stored_rows import put
 
 from faircount.protocol import EXPLICIT, resume
 from faircount.protocol.peers import member as user
 from faircount.protocol.roles import aggregator
 from faircount.protocol.survey.budget import Status
+from faircount.protocol.survey.devices import sign_for_device
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.explicit import user as explicit_user
@@ -15,8 +18,9 @@ from faircount.protocol.wire.messages import (
     Reason,
     Reservation,
     SyncRequest,
+    Withdrawal,
 )
-from faircount.protocol.wire.signing import sign
+from faircount.protocol.wire.signing import SigningKey, sign
 
 E = EXPLICIT
 
@@ -136,6 +140,23 @@ def test_an_explicit_sum_for_a_forgotten_set_is_not_taken(stage) -> None:
     play.settle(play.sum_all())
     assert play.counts() == [1, 1, 0, 1, 1, 1]
     assert set(play.s1.members) == {0, 1, 3, 4, 5}
+
+
+def test_a_restored_s1_knows_from_the_roster_whose_devices_have_enrolled(stage) -> None:
+    """The owner has the invitation, and sees everybody's public key on the roster."""
+    play = stage(EXPLICIT)
+    empty = play.s1.copy()
+    play.enrol_all()
+    play.s1 = empty
+    asks_what_stands(play)
+    params, access = play.setup.params, play.setup.invitations[3].access
+    owner = SigningKey.generate(play.entropy)
+    first = play.people[3].member.enrolment
+    posing = replace(first, credential_hash=bytes(32), device_key=owner.public)
+    assert play.send_to_s1(posing)[0].why is Reason.INVITATION_USED
+    taken_back = sign_for_device(Withdrawal, params, access, owner)
+    assert play.send_to_s1(taken_back)[0].why is Reason.INVITATION_USED
+    assert isinstance(play.send_to_s1(first)[0], Acknowledgement)
 
 
 def test_whom_s2_has_sealed_may_enrol_again_in_a_full_survey(stage) -> None:

@@ -38,7 +38,7 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 LAYOUTS = {
     "aggregator": "9a7735fd087f0b48",
     "client": "6ff5e3126c5eb002",
-    "coordinator": "abb95cdabdaa3fd4",
+    "coordinator": "d4c40efec559bb9f",
     "enrolled-client": "c1e6af619f257180",
     "explicit-client": "350cee9502a5a27b",
     "explicit-coordinator": "0e0761e2f02777c3",

@@ -54,3 +54,16 @@ def test_a_code_that_nobody_gave_out_or_with_wrong_numbers_is_unknown(ending) ->
     """Another version or a server that lies can sign it: it is shown as such, and breaks nothing."""
     assert (ending.name, ending.values) == ("unknown", {})
     assert f"code {int(ending.code)}" in str(ending)
+
+
+def test_a_detail_cannot_write_into_a_terminal() -> None:
+    """A dishonest server, an owner or an operator writes it, and others read it in a terminal."""
+    message = make_aborted(
+        bytes(16),
+        Ending(EndCode.OPERATOR, (), "\x1b[2J\u202eno\nmore"),
+        Party.AGGREGATOR,
+        spent=False,
+    )
+    shown = describe_abort(message)
+    assert shown.isprintable()
+    assert "x1b[2J" in shown

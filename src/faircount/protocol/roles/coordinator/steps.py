@@ -140,15 +140,16 @@ def recognize_device(s: Coordinator, rows: StepRows, message: DeviceMessage) -> 
 
     If no first message was stored, any device may ask or withdraw with the invitation.
     """
-    user = _first_device_user(rows, message.access, message.device_key)
+    user = _first_device_user(s, rows, message)
     # check: device-signature - whoever has seen the public key of a device speaks for it
     if not isinstance(user, Rejection) and not is_signed_by_device(s.params, message):
         return reject(Reason.UNSIGNED, "the key of the device has not signed this message")
     return user
 
 
-def _first_device_user(rows: StepRows, access: bytes, device_key: bytes) -> bytes | Rejection:
+def _first_device_user(s: Coordinator, rows: StepRows, message: Any) -> bytes | Rejection:
     """The user id of an invitation that no other device has used."""
+    access = message.access
     user = invited_user(rows, access)
     if user is None:
         # The row of an exchanged invitation stays, without its access value.
@@ -156,14 +157,23 @@ def _first_device_user(rows: StepRows, access: bytes, device_key: bytes) -> byte
             return reject(Reason.INVITATION_REPLACED, _REPLACED)
         return reject(Reason.UNKNOWN, "no such invitation for this survey")
     # check: answering-device - the owner has every invitation, and takes chosen answers back
-    if rows.devices.get(user) not in (None, device_key):
+    if _first_device(s, rows, user) not in (None, message.device_key):
         return reject(Reason.INVITATION_USED, _USED)
     return user
 
 
+def _first_device(s: Coordinator, rows: StepRows, user: bytes) -> bytes | None:
+    """The key of the device that was the first to use an invitation, if any was."""
+    known = rows.devices.get(user)
+    # check: roster-device - a restored coordinator takes the owner's word for somebody enrolled
+    if known is None:
+        known = next((entry.device_key for entry in s.roster if entry.user == user), None)
+    return known
+
+
 def admit_participant(s: Coordinator, rows: StepRows, message: Any) -> bytes | Rejection:
     """The user id of an invited participant's enrolment or report, or why nobody is admitted."""
-    user = _first_device_user(rows, message.access, message.device_key)
+    user = _first_device_user(s, rows, message)
     if isinstance(user, Rejection):
         return user
     public_key = message.public_key
