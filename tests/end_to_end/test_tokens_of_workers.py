@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,28 +19,31 @@ def invoke(*arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_both_workers_refuse_a_revoked_token_at_once(tmp_path: Path) -> None:
+def test_both_workers_refuse_a_revoked_token_at_once(tmp_path: Path, own_postgresql: Any) -> None:
+    # A SQLite database has one process; several workers share one on PostgreSQL.
     data = tmp_path / "s2"
+    settings = tmp_path / "aggregator.toml"
+    database = own_postgresql.get_uri("postgres")
+    settings.write_text(f'data = "{data}"\ndatabase = "{database}"\n')
+    place = ("--settings", str(settings))
     ports = (free_port(), free_port())
     workers: list[Process] = []
     try:
         for port in ports:
-            command = ("faircount", "aggregator", "--data", str(data), "--port", str(port))
+            command = ("faircount", "aggregator", *place, "--port", str(port))
             workers.append(
                 Process.start((*command, "--private-port", "-1"), tmp_path / f"{port}.log")
             )
         for worker, port in zip(workers, ports, strict=True):
             worker.wait_until(lambda port=port: is_listening(port), 120, "the aggregator")
-        token = invoke(
-            "token", "add", "aggregator", "owner", "--name", "Ada", "--data", str(data)
-        ).strip()
+        token = invoke("token", "add", "aggregator", "owner", "--name", "Ada", *place).strip()
         assert [status(port, token) for port in ports] == [409, 409]  # no such population
         (holder,) = re.findall(
-            r"([0-9a-f]{16}) +Ada", invoke("token", "list", "aggregator", "--data", str(data))
+            r"([0-9a-f]{16}) +Ada", invoke("token", "list", "aggregator", *place)
         )
-        invoke("token", "revoke", "aggregator", holder, "--data", str(data))
+        invoke("token", "revoke", "aggregator", holder, *place)
         assert [status(port, token) for port in ports] == [401, 401]
-        fresh = invoke("token", "rotate", "aggregator", holder, "--data", str(data)).strip()
+        fresh = invoke("token", "rotate", "aggregator", holder, *place).strip()
         assert [status(port, fresh) for port in ports] == [409, 409]
         access = ("--address", f"http://127.0.0.1:{ports[1]}")
         token_file = ("--token-file", str(data / "operator-token"))
