@@ -64,7 +64,7 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     )
     fill(page, {"Name of this group": "guests", "Epsilon for all": "100"})
     expect(page.get_by_text("95\u00a0% error: ±")).to_be_visible()
-    expect(page.get_by_text("Mechanism server-laplace.")).to_be_visible()
+    expect(page.get_by_text("Mechanism: server-laplace.")).to_be_visible()
     expect(page.get_by_text("Every response is proven to be exactly one vote")).to_be_visible()
     expect(page.get_by_text("this is hardly any protection")).to_be_visible()
     page.get_by_role("button", name="Create survey and invitations").click()

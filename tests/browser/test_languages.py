@@ -157,7 +157,7 @@ REFUSING = [
 ]
 
 # Functions that make an error with its code, or one that is caught where it is raised.
-CODED = {"too_many_invited", "write_error", "ValueError"}
+CODED = {"_too_large", "too_many_invited", "write_error", "ValueError"}
 
 
 def codes() -> set[str]:
