@@ -83,7 +83,8 @@ def test_the_coordinators_own_page_can_tell_it_the_answer(trial, visitor, places
     """The attack, which nothing on the coordinator's own page can prevent."""
     (link, *_) = trial.create()
     page = opened(visitor, link.replace(trial.address, places.server))
-    with page.expect_request("**/spy?*"):
+    # The response comes after the coordinator has noted what it was told.
+    with page.expect_response("**/spy?*"):
         choose(page)
     assert places.s1.told == ["2"]
     expect(page.get_by_text("a hash that it shows itself proves nothing")).to_be_visible()
