@@ -207,7 +207,7 @@ def test_groups_with_all_questions_once_are_accepted() -> None:
 def test_the_limits_of_a_questionnaire() -> None:
     long = OneOf(text="q", items=tuple(map(str, range(1301))))
     with pytest.raises(ParameterError, match="2,602 bits together, and 2,600 are possible"):
-        Questionnaire((long, long))
+        Questionnaire((long, long)).check_size()
     with pytest.raises(ParameterError, match="1 to 100 questions"):
         Questionnaire((YesNo(text="q"),) * 101)
     with pytest.raises(ParameterError, match="1 to 100 questions"):

@@ -8,6 +8,7 @@ from faircount.core.questions.blocks import Block, BlockKind, Constraint
 from faircount.core.questions.kinds import (
     AnyOf,
     Bands,
+    Branch,
     MostOf,
     Number,
     OneOf,
@@ -17,13 +18,15 @@ from faircount.core.questions.kinds import (
     Table,
     YesNo,
 )
-from faircount.core.questions.questionnaire import QuestionGroup, Questionnaire
+from faircount.core.questions.questionnaire import QuestionGroup, Questionnaire, Sheet
+from faircount.core.questions.translations import TranslatedQuestion, Translation
 
 __all__ = [
     "AnyOf",
     "Bands",
     "Block",
     "BlockKind",
+    "Branch",
     "Constraint",
     "MostOf",
     "Number",
@@ -33,6 +36,9 @@ __all__ = [
     "Questionnaire",
     "ScaleCounts",
     "ScaleMean",
+    "Sheet",
     "Table",
+    "TranslatedQuestion",
+    "Translation",
     "YesNo",
 ]

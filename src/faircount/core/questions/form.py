@@ -13,7 +13,9 @@ Fields of every question: kind, text, skip, target (the wanted half-width of its
 percentage points), group (a name: questions with the same name share their noise), and column, the
 column of a data table that holds the answers; it is called like the text if it is left out. For
 `any` and `most`, column may be a list of one column per item, and for a table it is a list of two.
-The other fields depend on the kind:
+`only_if = {question = 1, items = ["North"]}` asks only those who gave one of these answers to an
+earlier question, which is named by its number, from 1, or by its text. The other fields depend on
+the kind:
 
     one, any        items
     yes             items, the second of which is counted; no and yes if left out
@@ -21,11 +23,20 @@ The other fields depend on the kind:
     scale           items, open ("counts" or "mean")
     number          low, high, step; or bands, a list of edges
     table           text (two of them), rows, columns
+
+The texts may be given in further languages. Then `language` says which one is above:
+
+    language = "en"
+    [translation.de]
+    title = "Arbeiten hier"
+    [[question]]
+    ...
+    translation.de = {text = "Welcher Standort?", items = ["Nord", "Sued", "Ost"]}
 """
 
 import tomllib
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -35,6 +46,8 @@ from faircount.core.files import describe_os_error
 from faircount.core.questions.kinds import (
     AnyOf,
     Bands,
+    Branch,
+    ChoiceQuestion,
     MostOf,
     Number,
     OneOf,
@@ -46,12 +59,23 @@ from faircount.core.questions.kinds import (
     check_text,
 )
 from faircount.core.questions.questionnaire import Questionnaire
+from faircount.core.questions.translations import TranslatedQuestion, Translation
 from faircount.core.validation import check_positive
 
 SEPARATOR = ";"
 """Between the items of a cell that holds several."""
 
-_COMMON = ("kind", "text", "skip", "target", "group", "column", "separator")
+_COMMON = (
+    "kind",
+    "text",
+    "skip",
+    "only_if",
+    "translation",
+    "target",
+    "group",
+    "column",
+    "separator",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +121,38 @@ def read_form(path: Path) -> Form:
         raise ParameterError(
             f"{path} has a number or a nesting that is too large to be read"
         ) from None
-    unknown = set(fields) - {"title", "question"}
+    unknown = set(fields) - {"title", "question", "language", "translation"}
     if unknown:
         raise ParameterError(
             f"{path} has the unknown field {sorted(unknown)[0]!r}: a questionnaire has a title and "
             "one [[question]] for each question"
         )
-    title = fields.get("title", "")
-    if title != "":
-        check_text("title", title)
     questions = fields.get("question", [])
     if not isinstance(questions, list):
         raise ParameterError(f"{path}: write [[question]] in double brackets above each question")
-    return make_form(questions, title)
+    return make_form(
+        questions,
+        fields.get("title", ""),
+        language=fields.get("language", ""),
+        titles=fields.get("translation", {}),
+    )
 
 
-def make_form(questions: Sequence[Mapping[str, Any]], title: str = "") -> Form:
-    """Make a questionnaire from the fields of its questions."""
-    made = []
+def make_form(
+    questions: Sequence[Mapping[str, Any]],
+    title: str = "",
+    *,
+    language: str = "",
+    titles: Mapping[str, Any] | None = None,
+) -> Form:
+    """Make a questionnaire from the fields of its questions.
+
+    language: in which the texts are written
+    titles:   language -> {"title": ...} for every translation
+    """
+    if title != "":
+        check_text("title", title)
+    made: list[Question] = []
     sources = []
     targets = []
     groups = []
@@ -126,6 +164,9 @@ def make_form(questions: Sequence[Mapping[str, Any]], title: str = "") -> Form:
             )
         try:
             question = _make_question(fields)
+            branch = _find_branch(fields.get("only_if"), made)
+            if branch is not None:
+                question = replace(question, only_if=branch)
             made.append(question)
             sources.append(_find_source(question, fields))
             targets.append(_find_target(fields))
@@ -139,7 +180,76 @@ def make_form(questions: Sequence[Mapping[str, Any]], title: str = "") -> Form:
         raise ParameterError(
             f"question {missing}: name its group, or leave group out of all questions"
         )
-    return Form(Questionnaire(tuple(made), title), tuple(sources), tuple(targets), tuple(groups))
+    translations = _find_translations(questions, titles or {})
+    questionnaire = Questionnaire(tuple(made), title, language, translations)
+    return Form(questionnaire, tuple(sources), tuple(targets), tuple(groups))
+
+
+def _find_branch(fields: Any, earlier: Sequence[Question]) -> Branch | None:
+    """Return on which answers to an earlier question it depends that a question is asked."""
+    if fields is None:
+        return None
+    example = 'write only_if = {question = 1, items = ["North"]}'
+    if not isinstance(fields, Mapping) or set(fields) != {"question", "items"}:
+        raise ParameterError(f"only_if needs a question and items: {example}")
+    number = _find_question(fields["question"], earlier)
+    question = earlier[number]
+    items = fields["items"]
+    if not isinstance(question, ChoiceQuestion) or not isinstance(items, list | tuple):
+        raise ParameterError(f"only_if names answers to a question with exactly one: {example}")
+    unknown = [item for item in items if item not in question.choices]
+    if unknown:
+        raise ParameterError(
+            f"only_if names {unknown[0]!r:.60}, which is no answer to question {number + 1}"
+        )
+    return Branch(number, tuple(sorted({question.choices.index(item) for item in items})))
+
+
+def _find_question(name: Any, earlier: Sequence[Question]) -> int:
+    """Return the number, from 0, of an earlier question that is given by number or by text."""
+    texts = [question.text for question in earlier]
+    if isinstance(name, str) and texts.count(name) == 1:
+        return texts.index(name)
+    if type(name) is int and 1 <= name <= len(earlier):
+        return name - 1
+    raise ParameterError("only_if must name an earlier question, by its number or its text")
+
+
+def _find_translations(
+    questions: Sequence[Mapping[str, Any]], titles: Mapping[str, Any]
+) -> tuple[Translation, ...]:
+    """Return the translations of all questions, sorted by language."""
+    if not isinstance(titles, Mapping):
+        raise ParameterError("write the title of a translation under [translation.de]")
+    languages = set(titles)
+    for fields in questions:
+        languages |= set(fields.get("translation", {}))
+    found = []
+    for language in sorted(languages):
+        texts = [_translate(fields, language, number) for number, fields in enumerate(questions, 1)]
+        title = titles.get(language, {})
+        if not isinstance(title, Mapping) or set(title) - {"title"}:
+            raise ParameterError(f"[translation.{language}] has a title and nothing else")
+        found.append(Translation(language, title.get("title", ""), tuple(texts)))
+    return tuple(found)
+
+
+def _translate(fields: Mapping[str, Any], language: str, number: int) -> TranslatedQuestion:
+    """Return the texts of one question in a language."""
+    texts = fields.get("translation", {}).get(language)
+    name = f"question {number}: its translation into {language}"
+    if not isinstance(texts, Mapping) or "text" not in texts:
+        raise ParameterError(f"{name} is missing: translate all questions, or none")
+    unknown = set(texts) - {"text", "items", "rows", "columns"}
+    if unknown:
+        raise ParameterError(f"{name} has the unknown field {sorted(unknown)[0]!r:.40}")
+    asked = texts["text"]
+    lists = [texts.get(key, []) for key in ("items", "rows", "columns")]
+    if not all(isinstance(entries, list | tuple) for entries in lists):
+        raise ParameterError(f"{name} needs lists of texts")
+    items, rows, columns = map(tuple, lists)
+    both = tuple(asked) if isinstance(asked, list | tuple) else (asked,)
+    return TranslatedQuestion(both, items or rows, columns)
 
 
 def _make_question(fields: Mapping[str, Any]) -> Question:

@@ -12,6 +12,10 @@ of its own, and a constraint ties it to the others: who skips chooses nothing an
 So a mean among those who answered has a denominator, and a false report cannot add to the sum
 without adding to the number of people.
 
+A question may depend on an earlier one (`only_if`). For everybody else the answer is "does not
+apply": one more answer where exactly one is given, and elsewhere the same cell as for skip. Every
+report has the bits of all questions, so nobody sees which of them a person was asked.
+
 A canonical answer is the position of an answer (one, scale as counts, bands, table), a sorted tuple
 of positions (any, most), a whole number of steps (number, scale as a mean), or None for skip.
 """
@@ -35,6 +39,7 @@ from faircount.core.questions.blocks import (
 )
 
 SKIP_LABEL = "prefer not to say"
+NOT_APPLICABLE_LABEL = "does not apply"
 
 # A finer number would make the law of its noise too long; a larger step loses next to nothing.
 MOST_STEPS = 10_000
@@ -48,22 +53,46 @@ _LARGEST_NUMBER = 10**300
 Answer = int | tuple[int, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """On which answers to an earlier question it depends that a question is asked.
+
+    question: number of the earlier question, from 0
+    items:    positions of the answers with which a person is asked, ascending
+    """
+
+    question: int
+    items: tuple[int, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Question(ABC):
     """A question, which turns an answer into bits and says which sums of them are opened.
 
-    text: what is asked
-    skip: whether "prefer not to say" is offered
+    text:    what is asked
+    skip:    whether "prefer not to say" is offered
+    only_if: which answers to an earlier question lead to this one; None asks everybody
     """
 
     kind: ClassVar[str]
     text: str
     skip: bool = False
+    only_if: Branch | None = None
 
     def __post_init__(self) -> None:
         check_text("text", self.text)
         if not isinstance(self.skip, bool):
             raise ParameterError("skip must be true or false")
+
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether a person may have no answer: by choice, or because the question is not asked."""
+        return self.skip or self.only_if is not None
+
+    @property
+    def not_applicable(self) -> Answer:
+        """The canonical answer of people whom the question does not concern."""
+        return None
 
     @property
     @abstractmethod
@@ -115,8 +144,14 @@ class ChoiceQuestion(Question):
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """All answers, "prefer not to say" last."""
-        return (*self.choices, SKIP_LABEL) if self.skip else self.choices
+        """All answers: the choices, then "does not apply", "prefer not to say" last."""
+        branch = () if self.only_if is None else (NOT_APPLICABLE_LABEL,)
+        return (*self.choices, *branch, *((SKIP_LABEL,) if self.skip else ()))
+
+    @property
+    def not_applicable(self) -> int | None:
+        """The position after the choices; None where everybody is asked."""
+        return None if self.only_if is None else len(self.choices)
 
     @property
     def is_binary(self) -> bool:
@@ -150,7 +185,7 @@ class ChoiceQuestion(Question):
     def check_answer(self, answer: object) -> int:
         """Return a position among the answers; None is "prefer not to say"."""
         if answer is None and self.skip:
-            return len(self.choices)
+            return len(self.answers) - 1
         return _check_position(answer, len(self.answers))
 
     def encode(self, answer: object) -> tuple[int, ...]:
@@ -261,9 +296,9 @@ class Table(ChoiceQuestion):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_text("text", self.columns_text)
-        if self.skip:
+        if self.may_be_missing:
             raise ParameterError(
-                "a table has no skip: name such an answer among its rows or columns"
+                "a table has no skip and no only_if: name such an answer among its rows or columns"
             )
         object.__setattr__(self, "rows", check_items("rows", self.rows))
         object.__setattr__(self, "columns", check_items("columns", self.columns))
@@ -299,7 +334,7 @@ class SeveralItems(Question):
 
     @property
     def _is_limited(self) -> bool:
-        return self.skip or self.limit < len(self.items)
+        return self.may_be_missing or self.limit < len(self.items)
 
     @property
     def bits(self) -> int:
@@ -313,7 +348,7 @@ class SeveralItems(Question):
         if not self._is_limited:
             return None
         weights = [(item, 1) for item in range(len(self.items))]
-        if self.skip:
+        if self.may_be_missing:
             weights.append((len(self.items), self.limit))
         # The public value is the limit. Slack of two bits that must add up to 3 would be shorter,
         # and would let a report choose three items where two are allowed.
@@ -333,11 +368,11 @@ class SeveralItems(Question):
             items = Block(BlockKind.MOST, len(self.items), self.limit)
         else:
             items = Block(BlockKind.ANY, len(self.items))
-        return (items, Block(BlockKind.ANY, 1)) if self.skip else (items,)
+        return (items, Block(BlockKind.ANY, 1)) if self.may_be_missing else (items,)
 
     def check_answer(self, answer: object) -> tuple[int, ...] | None:
         """Return the sorted positions of the chosen items; None is "prefer not to say"."""
-        if answer is None and self.skip:
+        if answer is None and self.may_be_missing:
             return None
         if isinstance(answer, str | bytes) or not isinstance(answer, Sequence | set | frozenset):
             raise AnswerError("an answer must be a list of positions")
@@ -352,7 +387,7 @@ class SeveralItems(Question):
         """Return a bit per item, that of skip, and the slack."""
         chosen = self.check_answer(answer)
         bits = [int(item in (chosen or ())) for item in range(len(self.items))]
-        if self.skip:
+        if self.may_be_missing:
             bits.append(int(chosen is None))
         if self._is_limited:
             slack = 0 if chosen is None else self.limit - len(chosen)
@@ -431,12 +466,12 @@ class SumQuestion(Question):
     def bits(self) -> int:
         """The bits of the number; with skip those of the slack and one more."""
         length = len(number_weights(self.largest))
-        return 2 * length + 1 if self.skip else length
+        return 2 * length + 1 if self.may_be_missing else length
 
     @property
     def constraint(self) -> Constraint | None:
         """With skip: number and slack are the largest number, or 0 without an answer."""
-        if not self.skip:
+        if not self.may_be_missing:
             return None
         parts = number_weights(self.largest)
         weights = list(enumerate(parts))
@@ -449,24 +484,24 @@ class SumQuestion(Question):
         """The sum of the numbers and, with skip, the number of people who answered."""
         parts = number_weights(self.largest)
         total = tuple(enumerate(parts))
-        return (total, ((len(parts), 1),)) if self.skip else (total,)
+        return (total, ((len(parts), 1),)) if self.may_be_missing else (total,)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The sum, and the number of people who answered."""
         total = Block(BlockKind.NUMBER, 1, self.largest)
-        return (total, Block(BlockKind.ANY, 1)) if self.skip else (total,)
+        return (total, Block(BlockKind.ANY, 1)) if self.may_be_missing else (total,)
 
     def check_answer(self, answer: object) -> int | None:
         """Return a whole number of steps; None is "prefer not to say"."""
-        if answer is None and self.skip:
+        if answer is None and self.may_be_missing:
             return None
         return _check_position(answer, self.largest + 1)
 
     def encode(self, answer: object) -> tuple[int, ...]:
         """Return the bits of the number, then "answered" and the slack."""
         steps = self.check_answer(answer)
-        if not self.skip:
+        if not self.may_be_missing:
             return number_bits(steps or 0, self.largest)
         if steps is None:
             return (0,) * self.bits
@@ -581,6 +616,10 @@ def check_items(name: str, items: Any) -> tuple[str, ...]:
         raise ParameterError(f"{name} must differ from each other")
     if SKIP_LABEL in read:
         raise ParameterError(f"{name} cannot contain {SKIP_LABEL!r}: set skip to true instead")
+    if NOT_APPLICABLE_LABEL in read:
+        raise ParameterError(
+            f"{name} cannot contain {NOT_APPLICABLE_LABEL!r}: say with only_if who is asked"
+        )
     return texts
 
 

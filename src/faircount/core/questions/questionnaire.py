@@ -7,7 +7,11 @@ from functools import cached_property
 
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.questions.blocks import Block, Constraint, Weights, shift_weights, weighted_sum
-from faircount.core.questions.kinds import Question
+from faircount.core.questions.kinds import Answer, ChoiceQuestion, Question, Table, check_text
+from faircount.core.questions.translations import Translation, check_language, check_translation
+
+Sheet = tuple[Answer, ...]
+"""One person's canonical answers, one per question."""
 
 MOST_BITS = 2600
 """Bits of a sheet: the proof of a longer one would take seconds in a browser."""
@@ -46,16 +50,56 @@ class QuestionGroup:
 class Questionnaire:
     """Questions in the order in which they are asked; a sheet is one person's answers to all.
 
-    questions: at most 100, with at most 2,600 bits together
-    title:     what the questions are about
+    questions:    at most 100
+    title:        what the questions are about
+    language:     in which the texts are written, as in "en"; empty if it is not stated
+    translations: the same texts in other languages
     """
 
     questions: tuple[Question, ...]
     title: str = ""
+    language: str = ""
+    translations: tuple[Translation, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.questions) <= MOST_QUESTIONS:
             raise ParameterError(f"a questionnaire has 1 to {MOST_QUESTIONS} questions")
+        if self.title != "":
+            check_text("title", self.title)
+        if self.language != "":
+            check_language(self.language)
+        for number, question in enumerate(self.questions):
+            self._check_branch(number, question)
+        languages = [self.language]
+        for translation in self.translations:
+            check_translation(translation, self.questions)
+            languages.append(translation.language)
+        if self.translations and not self.language:
+            raise ParameterError("say in which language the questions are, as in language = 'en'")
+        if sorted(set(languages)) != sorted(languages):
+            raise ParameterError("every language of a questionnaire must be named once")
+
+    def _check_branch(self, number: int, question: Question) -> None:
+        """Refuse a question that depends on answers which nobody can have given before."""
+        branch = question.only_if
+        if branch is None:
+            return
+        name = f"only_if of question {number + 1}"
+        if not 0 <= branch.question < number:
+            raise ParameterError(f"{name} must name an earlier question")
+        earlier = self.questions[branch.question]
+        if not isinstance(earlier, ChoiceQuestion) or isinstance(earlier, Table):
+            raise ParameterError(f"{name} must name a question with exactly one answer")
+        choices = range(len(earlier.choices))
+        if not branch.items or any(item not in choices for item in branch.items):
+            raise ParameterError(f"{name} must name answers of question {branch.question + 1}")
+        if list(branch.items) != sorted(set(branch.items)):
+            raise ParameterError(f"{name} must name every answer once, in their order")
+        if len(branch.items) == len(choices) and not earlier.may_be_missing:
+            raise ParameterError(f"{name} names all answers: leave it out to ask everybody")
+
+    def check_size(self) -> None:
+        """Refuse a sheet that is too long for its proof, or for the tables of its noise."""
         if self.bits > MOST_BITS:
             raise ParameterError(
                 f"the questions have {self.bits:,} bits together, and {MOST_BITS:,} are possible: "
@@ -64,6 +108,11 @@ class Questionnaire:
 
     def __len__(self) -> int:
         return len(self.questions)
+
+    @property
+    def text(self) -> str:
+        """What the survey is called in one line: its title, or its first question."""
+        return self.title or self.questions[0].text
 
     @property
     def bits(self) -> int:
@@ -109,17 +158,31 @@ class Questionnaire:
         for constraint in self.constraints:
             constraint.check_modulus(modulus)
 
-    def encode(self, sheet: Sequence[object]) -> tuple[int, ...]:
-        """Return the bits of a sheet: one answer per question, in their order."""
-        if len(sheet) != len(self):
+    def check_sheet(self, sheet: Sequence[object]) -> Sheet:
+        """Return the canonical answers of a sheet: one per question, in their order."""
+        if isinstance(sheet, str) or len(sheet) != len(self):
             raise AnswerError(f"a sheet has {len(self)} answers, one per question")
-        bits: list[int] = []
+        answers: list[Answer] = []
         for number, (question, answer) in enumerate(zip(self.questions, sheet, strict=True)):
             try:
-                bits += question.encode(answer)
+                answers.append(question.check_answer(answer))
             except AnswerError as problem:
                 raise AnswerError(f"question {number + 1}: {problem}") from None
+        return tuple(answers)
+
+    def encode(self, sheet: Sequence[object]) -> tuple[int, ...]:
+        """Return the bits of a sheet: one answer per question, in their order."""
+        bits: list[int] = []
+        for question, answer in zip(self.questions, self.check_sheet(sheet), strict=True):
+            bits += question.encode(answer)
         return tuple(bits)
+
+    def is_asked(self, number: int, sheet: Sequence[Answer]) -> bool:
+        """Whether a person with these answers to the questions before is asked this one."""
+        branch = self.questions[number].only_if
+        if branch is None:
+            return True
+        return self.is_asked(branch.question, sheet) and sheet[branch.question] in branch.items
 
     def open(self, bits: Sequence[int]) -> tuple[int, ...]:
         """Return the cells of a sheet's bits."""

@@ -135,6 +135,7 @@ class JointNoise(Mechanism):
             draws=check_integer("draws", self.draws, least=1, most=2),
             groups=tuple(self.groups),
         )
+        self.questionnaire.check_size()
         self.questionnaire.check_groups(self.groups, Fraction(self.epsilon))
 
     @cached_property
