@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
+from faircount.core.questions import Sheet
 from faircount.mechanisms.secret_shared import FieldMechanism, as_field_mechanism
 from faircount.mechanisms.survey_log import SurveyLog
 from faircount.mechanisms.verified import Placement, Tally
@@ -60,8 +61,8 @@ def record_draws(mechanism: FieldMechanism, log: SurveyLog) -> FieldMechanism:
     class Recording(kind):  # type: ignore[misc]
         """The audited mechanism; every method returns what it returns there."""
 
-        def respond_as(self, user: int, answer: int, entropy: Entropy) -> Any:
-            response = super().respond_as(user, answer, entropy)
+        def respond_as(self, user: int, sheet: Sheet, entropy: Entropy) -> Any:
+            response = super().respond_as(user, sheet, entropy)
             log.responses.append(response)
             return response
 
