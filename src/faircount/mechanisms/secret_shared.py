@@ -251,7 +251,8 @@ class VectorMechanism(FieldMechanism):
         return check_integer("included", included, least=1, most=self.n)
 
 
-class OneQuestion(FrequencyMechanism):
+@dataclass(frozen=True, kw_only=True)
+class OneQuestion(FrequencyMechanism, FieldMechanism):
     """What all mechanisms in a field have in common that count the answers to one question."""
 
     def check_questionnaire(self, questionnaire: Questionnaire) -> None:
@@ -508,6 +509,14 @@ def as_field_mechanism(mechanism: Mechanism) -> FieldMechanism:
             f"{mechanism.name} makes no shares, so no protocol runs it: choose one that does"
         )
     return mechanism
+
+
+def as_one_question(mechanism: Mechanism) -> OneQuestion:
+    """Return the mechanism with its type, or raise unless it makes shares of one question."""
+    shared = as_field_mechanism(mechanism)
+    if not isinstance(shared, OneQuestion):
+        raise ParameterError(f"{mechanism.name} is made for a questionnaire, not for one question")
+    return shared
 
 
 def share_holders(users: int, parties: int | None) -> int:

@@ -47,7 +47,7 @@ from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, DrawTable, draw_distinct_keys
 from faircount.mechanisms.sampling import Sampling, count_hidden_holders
-from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, FieldMechanism, OneQuestion
+from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, OneQuestion
 from faircount.mechanisms.survey_log import SurveyLog
 from faircount.mechanisms.worst_pair import Marginal, MixedPair, WorstPair
 from faircount.sharing.additive import combine, exchange
@@ -99,7 +99,7 @@ class TwoStageSum:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TSS(Sampling, OneQuestion, FieldMechanism):
+class TSS(Sampling, OneQuestion):
     """Two-stage sampling, Algorithm 3.
 
     `alpha` is M/N. `gamma` = 1 is the uniform second stage, above 1 it is the adaptive one. An item

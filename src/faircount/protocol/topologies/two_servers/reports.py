@@ -56,7 +56,9 @@ def report_layout_of(mechanism: FieldMechanism) -> ReportLayout | None:
     if not mechanism.proven:
         return None
     proven = as_verified(mechanism)
-    return report_layout(proven.modulus, proven.proven_bits, proven.constraints, proven.n)
+    return report_layout(
+        proven.modulus, proven.answer_bits, proven.coins_per_user, proven.constraints, proven.n
+    )
 
 
 def vector_size(mechanism: FieldMechanism) -> int:
@@ -70,16 +72,15 @@ def describe_proof(mechanism: FieldMechanism) -> dict[str, object]:
     layout = report_layout_of(mechanism)
     if layout is None:
         return {}
-    coins = as_verified(mechanism).coins_per_user
     proof = {
-        "bits": layout.bits - coins,
-        "coins": coins,
+        "bits": layout.answer_bits,
+        "coins": layout.coins,
         "constraints": len(layout.constraints),
         "cells": mechanism.N,
         "degree": layout.degree,
         "modulus": list(layout.field.modulus),
         "failure_bits": FAILURE_BITS,
-        "noise": "users" if coins else "servers",
+        "noise": "users" if layout.coins else "servers",
     }
     return {"proof": proof}
 

@@ -56,14 +56,21 @@ MOST_BITS = 2600
 class ReportLayout:
     """The layout of a proven report over F_q, with a query of degree k.
 
-    bits:        M, the number of bits that are proven: those of the answers, then coins
+    answer_bits: bits of the answers
+    coins:       bits of coins, which follow them
     constraints: what the bits of the answers satisfy
     """
 
     q: int
-    bits: int
+    answer_bits: int
+    coins: int
     constraints: tuple[Constraint, ...]
     degree: int
+
+    @property
+    def bits(self) -> int:
+        """M, the number of bits that are proven."""
+        return self.answer_bits + self.coins
 
     @property
     def width(self) -> int:
@@ -83,7 +90,7 @@ class ReportLayout:
 
 @lru_cache(maxsize=64)
 def report_layout(
-    q: int, bits: int, constraints: tuple[Constraint, ...], users: int
+    q: int, answer_bits: int, coins: int, constraints: tuple[Constraint, ...], users: int
 ) -> ReportLayout:
     """The layout in which an invalid report of `users` passes with probability 2^-40 at most.
 
@@ -91,6 +98,7 @@ def report_layout(
         ParameterError: too many bits, fewer field elements than bits, or a constraint that a false
             report could satisfy modulo q
     """
+    bits = answer_bits + coins
     if bits > MOST_BITS:
         raise ParameterError(
             f"a report has {bits} bits, and reports of at most {MOST_BITS} are proven here: offer "
@@ -104,7 +112,7 @@ def report_layout(
     for constraint in constraints:
         constraint.check_modulus(q)
     degree = smallest_degree(q, 2 * (bits - 1), users << FAILURE_BITS)
-    return ReportLayout(q, bits, constraints, degree)
+    return ReportLayout(q, answer_bits, coins, constraints, degree)
 
 
 def prove(layout: ReportLayout, bits: Residues, blind: Residues) -> Residues:
