@@ -16,7 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.composition import Losses, compose_randomized_response
+from faircount.accounting.composition import (
+    Losses,
+    compose_randomized_response,
+    laplace_epsilon_for_releases,
+)
 from faircount.accounting.guarantee import Adversary, Relation
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy, SeededStream
@@ -28,7 +32,6 @@ from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.joint_noise.balls import MOST_CELLS
 from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
-from faircount.mechanisms.laplace import laplace_epsilon_for_releases
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.server_noise import ServerNoise
