@@ -62,10 +62,6 @@ class ResultWords:
         """A share as a percentage; the z turns a rounded -0.0% into 0.0%."""
         return f"{share:z.{digits}%}"
 
-    def tick(self, share: float) -> str:
-        """A share beside an axis."""
-        return f"{100 * share:.3g}%"
-
     def range(self, low: float, high: float, digits: int = 1) -> str:
         """An interval of shares."""
         return f"{self.percent(low, digits)} to {self.percent(high, digits)}"
@@ -249,10 +245,6 @@ class GermanWords(ResultWords):
     def percent(self, share: float, digits: int = 1) -> str:
         """A share as a percentage."""
         return _in_german(f"{100 * share:z.{digits}f}") + "\u00a0%"
-
-    def tick(self, share: float) -> str:
-        """A share beside an axis."""
-        return _in_german(f"{100 * share:.3g}") + "\u00a0%"
 
     def range(self, low: float, high: float, digits: int = 1) -> str:
         """An interval of shares."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from faircount.accounting.guarantee import Guarantee, Relation
 from faircount.core.plain import escape_html
 from faircount.estimation.intervals import Intervals
-from faircount.estimation.presentation import OUTSIDE_MARK, is_outside
+from faircount.estimation.presentation import OUTSIDE_MARK, decimals_for, is_outside
 from faircount.estimation.result import Result
 from faircount.estimation.result_texts import ResultWords, words_of
 from faircount.planning.promise import attacker_certainty
@@ -103,17 +103,19 @@ def definition_list(lines: Sequence[tuple[str, str]]) -> str:
 def _table(result: Result, bounds: Intervals, words: ResultWords) -> str:
     outside = is_outside(result, bounds)
     largest = max(float(bounds.high.max()), float(result.estimates.max()), 1e-9)
+    digits = decimals_for(bounds)
     rows = []
     for place, item in enumerate(result.items):
         mark = f" {OUTSIDE_MARK}" if outside[place] else ""
         low = float(bounds.low[place])
         high = float(bounds.high[place])
         estimate = float(result.estimates[place])
+        consistent = float(result.consistent[place])
         bar = _bar(estimate / largest, low / largest, high / largest)
         rows.append(
-            f"<tr><td>{escape_html(item)}</td><td class=number>{words.percent(estimate)}</td>"
-            f"<td class=number>{words.range(low, high)}{mark}</td>"
-            f"<td class=number>{words.percent(float(result.consistent[place]))}</td>"
+            f"<tr><td>{escape_html(item)}</td><td class=number>{words.percent(estimate, digits)}</td>"
+            f"<td class=number>{words.range(low, high, digits)}{mark}</td>"
+            f"<td class=number>{words.percent(consistent, digits)}</td>"
             f"<td class=bar>{bar}</td></tr>"
         )
     headings = (
