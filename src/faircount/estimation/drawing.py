@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from faircount.core import plain
+from faircount.core.arrays import Floats
 from faircount.core.domain import escape_controls
 from faircount.core.figures import create_axes, create_figure, save_figure
-from faircount.estimation.presentation import Frequencies
-from faircount.estimation.result_texts import words_of
+from faircount.estimation.presentation import MOST_DECIMALS, Frequencies, decimals_for
+from faircount.estimation.result_texts import ResultWords, words_of
 
 if TYPE_CHECKING:
     from faircount.estimation.result import MeanResult
@@ -47,11 +48,12 @@ def draw_frequencies(
     axes.invert_yaxis()
     axes.set_xlabel(_axis_text(result, level, covers, consistent=consistent), size=9)
     words = words_of(result)
-    axes.xaxis.set_major_formatter(lambda value, _: words.tick(value))
+    _write_ticks(axes.xaxis, words)
+    digits = decimals_for(bounds)
     beside = {"xytext": (5, 0), "textcoords": "offset points", "va": "center", "size": 8}
     for place, share, low, high in zip(places, shares, bounds.low, bounds.high, strict=True):
         # With its interval: a share alone would read as the number where the line ends.
-        text = f"{words.percent(share)} ({words.range(low, high)})"
+        text = f"{words.percent(share, digits)} ({words.range(low, high, digits)})"
         axes.annotate(text, (max(share, high, 0), place), **beside)
     _set_heading(axes, result)
     return axes
@@ -71,6 +73,22 @@ def _set_heading(axes: Any, result: Frequencies) -> None:
     axes.figure.suptitle(question, x=0.02, ha="left", size=12)
     # Below: on a slide the question and the bars come first.
     axes.figure.supxlabel(about, x=0.02, ha="left", size=7, color="0.35")
+
+
+def _write_ticks(axis: Any, words: ResultWords) -> None:
+    """Write percentages along an axis, all with as many decimal places as one of them needs."""
+
+    def write(value: float, _: object) -> str:
+        ticks = 100 * np.asarray(axis.get_majorticklocs())
+        # Ticks are round numbers with rounding errors, which are no reason for more places.
+        places = (digits for digits in range(MOST_DECIMALS) if _is_round(ticks, digits))
+        return words.percent(value, next(places, MOST_DECIMALS))
+
+    axis.set_major_formatter(write)
+
+
+def _is_round(values: Floats, digits: int) -> bool:
+    return bool(np.allclose(values, np.round(values, digits), rtol=0, atol=1e-9))
 
 
 def _axis_text(result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
@@ -107,7 +125,7 @@ def draw_trend(trend: "Trend", axes: Any = None) -> Any:
     axes.set_xlim(-0.4, len(places) - 0.6)
     axes.set_ylim(bottom=min(0.0, float(shares.min())))
     words = words_of(trend.results[-1])
-    axes.yaxis.set_major_formatter(lambda value, _: words.tick(value))
+    _write_ticks(axes.yaxis, words)
     axes.set_ylabel(words.trend_axis(trend.level), size=9)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
     _set_trend_heading(axes, trend)
@@ -180,7 +198,10 @@ def _describe(result: Frequencies) -> str:
         return claim
     record = result.record
     words = words_of(result)
-    facts = (record.owner, words.dates(record), words.people(record), words.survey_id(record))
+    facts = [record.owner, words.dates(record), words.people(record), words.survey_id(record)]
+    # On a slide, two operators need no space; one of both servers must not be hidden.
+    if record.one_operator:
+        facts.append(words.servers(record))
     about = "; ".join(filter(None, facts))
     return f"{wrap_text(about)}\n{claim}"
 

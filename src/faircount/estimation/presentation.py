@@ -5,6 +5,7 @@ noise can push it below 0 or above 1, where no share is, and the interval ends t
 marked and the mark is explained.
 """
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,8 @@ OUTSIDE_NOTE = (
 
 SMALLEST_SHOWN = 0.0005
 """A sum that is closer to 1 is written as 100.0%."""
+
+MOST_DECIMALS = 6
 
 SHORT = 4  # items that a short form names
 
@@ -289,14 +292,15 @@ class Frequencies(ArrayValue, ABC):
         if has_other_sum:
             headings.insert(3, "consistent")
         table = []
+        digits = decimals_for(bounds)
         for place, item in enumerate(self.items):
             estimate = float(self.estimates[place])
-            span = f"{bounds.low[place]:.1%} to {bounds.high[place]:.1%}"
+            span = f"{bounds.low[place]:.{digits}%} to {bounds.high[place]:.{digits}%}"
             if outside[place]:
                 span += f" {OUTSIDE_MARK}"
-            row = [plain.escape_html(item), f"{estimate:z.1%}", span]
+            row = [plain.escape_html(item), f"{estimate:z.{digits}%}", span]
             if has_other_sum:
-                row.append(f"{self.consistent[place]:.1%}")
+                row.append(f"{self.consistent[place]:.{digits}%}")
             table.append([*row, plain.html_bar(estimate / longest)])
         return plain.html_table(headings, table)
 
@@ -316,6 +320,18 @@ def estimates_sum(result: Frequencies) -> float | None:
     """The sum of the estimates, if it is not 100%."""
     total = float(result.estimates.sum())
     return None if abs(total - 1) < SMALLEST_SHOWN else total
+
+
+def decimals_for(bounds: Intervals) -> int:
+    """Decimal places of all percentages beside these intervals, at least one.
+
+    One number for a whole table: shares with different numbers of digits are hard to compare, and
+    more digits than the noise allows would suggest an accuracy that is not there.
+    """
+    half_width = float(bounds.width.max()) / 2
+    if half_width <= 0:
+        return 1
+    return min(max(1, -math.floor(math.log10(100 * half_width))), MOST_DECIMALS)
 
 
 def is_outside(result: Frequencies, bounds: Intervals) -> Bools:

@@ -62,10 +62,6 @@ class ResultWords:
         """A share as a percentage; the z turns a rounded -0.0% into 0.0%."""
         return f"{share:z.{digits}%}"
 
-    def tick(self, share: float) -> str:
-        """A share beside an axis."""
-        return f"{100 * share:.3g}%"
-
     def range(self, low: float, high: float, digits: int = 1) -> str:
         """An interval of shares."""
         return f"{self.percent(low, digits)} to {self.percent(high, digits)}"
@@ -139,6 +135,10 @@ class ResultWords:
         """How many were invited, responded and were counted."""
         return record.people
 
+    def servers(self, record: SurveyRecord) -> str:
+        """Who ran both servers; empty if nobody recorded it."""
+        return record.servers
+
     def dates(self, record: SurveyRecord) -> str:
         """When the survey was open; empty if nobody recorded it."""
         return record.dates
@@ -202,6 +202,7 @@ _GERMAN_CONDITIONS: Mapping[AssumptionCode, str] = {
     AssumptionCode.PUBLIC_MISSING: "es ist öffentlich, wer keine Antwort hat",
     AssumptionCode.PUBLIC_OUTSIDE: "es ist öffentlich, wer eine Antwort außerhalb der Liste hat",
     AssumptionCode.ROWS_ARE_PEOPLE: "jede Zeile ist eine andere Person",
+    AssumptionCode.ONE_OPERATOR: "niemand, der beide Server betreibt, fügt deren Anteile zusammen",
     AssumptionCode.OTHER: "{text}",
 }
 
@@ -244,10 +245,6 @@ class GermanWords(ResultWords):
     def percent(self, share: float, digits: int = 1) -> str:
         """A share as a percentage."""
         return _in_german(f"{100 * share:z.{digits}f}") + "\u00a0%"
-
-    def tick(self, share: float) -> str:
-        """A share beside an axis."""
-        return _in_german(f"{100 * share:.3g}") + "\u00a0%"
 
     def range(self, low: float, high: float, digits: int = 1) -> str:
         """An interval of shares."""
@@ -369,6 +366,7 @@ class GermanWords(ResultWords):
             ("Von", record.owner),
             ("Offen", self.dates(record)),
             ("Personen", self.people(record)),
+            ("Server", self.servers(record)),
         )
         return tuple((label, text) for label, text in lines if text)
 
@@ -381,6 +379,18 @@ class GermanWords(ResultWords):
             f"{self.number(record.invited)} eingeladen, {self.number(record.responded)} haben "
             f"geantwortet{rate}, {self.number(record.counted)} gezählt"
         )
+
+    def servers(self, record: SurveyRecord) -> str:
+        """Who ran both servers; empty if nobody recorded it."""
+        first = record.s1_operator
+        if not record.one_operator:
+            if not first:
+                return ""
+            return f"Koordinator (S1): {first}, Aggregator (S2): {record.s2_operator}"
+        who = "Niemand ist genannt, also hat vielleicht ein Betreiber beide Server betrieben"
+        if first:
+            who = f"Ein Betreiber, {first}, hat beide Server betrieben"
+        return f"{who} und hätte jede Antwort lesen können: Das war ein Probelauf"
 
     def dates(self, record: SurveyRecord) -> str:
         """When the survey was open; empty if nobody recorded it."""

@@ -17,6 +17,7 @@ from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.figures import check_figure
 from faircount.core.files import write_durably
 from faircount.estimation.drawing import save_frequencies
+from faircount.estimation.presentation import decimals_for
 from faircount.estimation.result import Result
 from faircount.estimation.result_texts import words_of
 from faircount.owner.folder import PUBLIC
@@ -27,7 +28,10 @@ from faircount.protocol.wire.messages import Published
 FIGURES = ("png", "svg", "pdf")
 KINDS = ("csv", "json", "xlsx", "html", *FIGURES)
 COLUMNS = ("item", "estimate", "low", "high", "consistent")
-RECORD = ("survey", "question", "opened", "ended", "invited", "responded", "counted")
+RECORD = (
+    *("survey", "question", "opened", "ended", "invited", "responded", "counted"),
+    *("s1_operator", "s2_operator", "one_operator"),
+)
 PRIVACY = ("guarantee", "promised_epsilon", "promised_delta")
 
 
@@ -149,7 +153,7 @@ def _workbook(result: Result, view: View) -> bytes:
     for place, item in enumerate(result.items):
         numbers = (result.estimates, bounds.low, bounds.high, result.consistent)
         table.append((str(item), *(float(values[place]) for values in numbers)))
-    _fill_sheet(sheet, table, widths=(30, 12, 12, 12, 12))
+    _fill_sheet(sheet, table, widths=(30, 12, 12, 12, 12), decimals=decimals_for(bounds))
     about = book.create_sheet(words.about)
     _fill_sheet(about, facts_about(result, view), widths=(14, 110))
     # The question stands above the numbers too, for whoever copies only this sheet.
@@ -160,22 +164,24 @@ def _workbook(result: Result, view: View) -> bytes:
     return out.getvalue()
 
 
-def _fill_sheet(sheet: Any, rows: list[Any], widths: tuple[int, ...]) -> None:
+def _fill_sheet(
+    sheet: Any, rows: list[Any], widths: tuple[int, ...], decimals: int = 1
+) -> None:
     for row, values in enumerate(rows, start=1):
         for column, value in enumerate(values, start=1):
-            _write_cell(sheet.cell(row, column), value)
+            _write_cell(sheet.cell(row, column), value, decimals)
     for number, width in enumerate(widths):
         sheet.column_dimensions["ABCDE"[number]].width = width
 
 
-def _write_cell(cell: Any, value: object) -> None:
+def _write_cell(cell: Any, value: object, decimals: int = 1) -> None:
     cell.value = value
     if isinstance(value, str):
         # check: formula-sheet - the library takes a text that begins with = for a formula
         cell.data_type = "s"
         cell.alignment = _openpyxl().styles.Alignment(wrap_text=True, vertical="top")
     else:
-        cell.number_format = "0.0%"
+        cell.number_format = f"0.{'0' * decimals}%"
 
 
 def _add_above(sheet: Any, lines: list[str]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from faircount.accounting.guarantee import Guarantee, Relation
 from faircount.core.plain import escape_html
 from faircount.estimation.intervals import Intervals
-from faircount.estimation.presentation import OUTSIDE_MARK, is_outside
+from faircount.estimation.presentation import OUTSIDE_MARK, decimals_for, is_outside
 from faircount.estimation.result import Result
 from faircount.estimation.result_texts import ResultWords, words_of
 from faircount.planning.promise import attacker_certainty
@@ -67,7 +67,8 @@ def result_page(result: Result, level: float, covers: str) -> bytes:
         notes.append(sum_note)
     notes.append(f"{words.intervals}: {words.interval_text(level, bounds)}.")
     parts += [f"<p class=soft>{escape_html(note)}</p>" for note in notes]
-    parts += _privacy(result.guarantee, words)
+    warning = words.servers(record) if record is not None and record.one_operator else ""
+    parts += _privacy(result.guarantee, words, warning)
     parts.append(f"<h2>{words.reports}</h2>")
     parts.append(f"<p>{escape_html(words.statement(result))}</p>")
     if record is not None:
@@ -76,9 +77,11 @@ def result_page(result: Result, level: float, covers: str) -> bytes:
     return html_document(words.language, title, "\n".join(parts))
 
 
-def _privacy(guarantee: Guarantee, words: ResultWords) -> list[str]:
+def _privacy(guarantee: Guarantee, words: ResultWords, warning: str) -> list[str]:
     """The guarantee: what it means for one person, then in a sentence, then for experts."""
     parts = [f"<h2>{words.privacy}</h2>"]
+    if warning:
+        parts.append(f"<p><b>{escape_html(warning[:1].upper() + warning[1:])}.</b></p>")
     # The picture of two possible answers is about replacing one by the other.
     if guarantee.void is None and guarantee.relation == Relation.REPLACE_ONE:
         sure = attacker_certainty(guarantee.epsilon) / 100
@@ -100,17 +103,19 @@ def definition_list(lines: Sequence[tuple[str, str]]) -> str:
 def _table(result: Result, bounds: Intervals, words: ResultWords) -> str:
     outside = is_outside(result, bounds)
     largest = max(float(bounds.high.max()), float(result.estimates.max()), 1e-9)
+    digits = decimals_for(bounds)
     rows = []
     for place, item in enumerate(result.items):
         mark = f" {OUTSIDE_MARK}" if outside[place] else ""
         low = float(bounds.low[place])
         high = float(bounds.high[place])
         estimate = float(result.estimates[place])
+        consistent = float(result.consistent[place])
         bar = _bar(estimate / largest, low / largest, high / largest)
         rows.append(
-            f"<tr><td>{escape_html(item)}</td><td class=number>{words.percent(estimate)}</td>"
-            f"<td class=number>{words.range(low, high)}{mark}</td>"
-            f"<td class=number>{words.percent(float(result.consistent[place]))}</td>"
+            f"<tr><td>{escape_html(item)}</td><td class=number>{words.percent(estimate, digits)}</td>"
+            f"<td class=number>{words.range(low, high, digits)}{mark}</td>"
+            f"<td class=number>{words.percent(consistent, digits)}</td>"
             f"<td class=bar>{bar}</td></tr>"
         )
     headings = (

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from faircount.accounting.conditions import ONE_OPERATOR
 from faircount.core.errors import ProtocolError
 from faircount.estimation.result import Result
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.server_joint import ServerJoint
+from faircount.protocol.survey.operators import has_one_operator
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.validity import validity_of
 from faircount.protocol.wire.messages import Published
@@ -29,8 +31,11 @@ def decode_release(
         "published": final,
         "validity": validity_of(params, final),
     }
+    # Whoever runs both servers holds all shares and all noise: no accounting protects from that.
+    assumptions = (ONE_OPERATOR,) if has_one_operator(params) else ()
     if isinstance(mechanism, ServerJoint):
-        return QuestionnaireResult(mechanism, counts, final.included, facts)
+        return QuestionnaireResult(mechanism, counts, final.included, facts, assumptions)
     if not isinstance(mechanism, FrequencyMechanism):
         raise ProtocolError(f"the sums of {mechanism.name} have no estimates here")
-    return Result(mechanism, counts / mechanism.steps_per_count, final.included, facts)
+    steps = mechanism.steps_per_count
+    return Result(mechanism, counts / steps, final.included, facts, assumptions)
