@@ -146,8 +146,9 @@ def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> 
     for stage, count in sorted(played.stages.items(), key=lambda entry: -entry[1]):
         stages.append(f"{count} {stage}")
     out.print(f"What the devices know at the end: {', '.join(stages)}.\n")
-    labels = survey.params.mechanism.domain.labels
-    counts = np.array([played.counted[str(item)] for item in labels])
+    answers = scenario.requirements.items
+    votes = played.count_answers()
+    counts = np.array([votes[position] for position in range(len(answers))])
     _show_result(out, survey, counts / counts.sum())
 
 
@@ -164,14 +165,16 @@ def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
             "another)"
         )
     floor = ""
-    if params.mechanism.floor:
+    if scenario.requirements.floor:
         floor = (
-            f", if at least {params.mechanism.floor} other people are known to choose each answer "
+            f", if at least {scenario.requirements.floor} other people are known to choose each "
+            "answer "
             "(its floor)"
         )
     out.print(
-        f"{params.question} {params.n_max} are invited and visit {times}; {scenario.leaving} drop "
-        f"out at some moment{dishonest}. There is no result with fewer than {params.minimum}. "
+        f"{params.questionnaire.text} {params.n_max} are invited and visit {times}; "
+        f"{scenario.leaving} drop out at some moment{dishonest}. There is no result with fewer "
+        f"than {params.minimum}. "
         f"{params.mechanism.name} in {params.topology} promises epsilon {params.epsilon:g} and "
         f"delta {format_delta(params.delta)}{floor}.",
         markup=False,

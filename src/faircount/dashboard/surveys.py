@@ -21,6 +21,7 @@ from faircount.dashboard.last_status import last_status, remember_status
 from faircount.dashboard.mailings import MailJobs, preview_mail, sent_mails
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
 from faircount.owner.budget import check_budget, existing_budget
+from faircount.owner.creation import create
 from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import invitations_csv, qr_rows
@@ -29,7 +30,7 @@ from faircount.owner.mail import Mailing, MailSettings
 from faircount.owner.people import People, is_email
 from faircount.owner.remote import BothServers
 from faircount.owner.repeat import next_folder, people_of
-from faircount.owner.survey import Survey, create
+from faircount.owner.survey import Survey
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.survey.operators import (
     ROLES,
@@ -37,6 +38,7 @@ from faircount.protocol.survey.operators import (
     has_one_operator,
     operator_of,
 )
+from faircount.protocol.survey.parameters import answers_of
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("invite", "open", "close", "extend", "abort", "repeat", "delete")
@@ -103,8 +105,8 @@ class Surveys:
         is_unnamed = params.population == f"survey {params.survey.hex()}"
         facts: dict[str, Any] = {
             "name": name,
-            "question": params.question,
-            "items": [str(label) for label in params.mechanism.domain.labels],
+            "question": params.questionnaire.text,
+            "items": [str(label) for label in answers_of(params.questionnaire).labels],
             "mechanism": params.mechanism.name,
             "proven": params.proven,
             "epsilon": params.epsilon,
@@ -370,7 +372,7 @@ def _can_compare(earlier: Survey, later: Survey) -> bool:
         return False
     if earlier.params.population != later.params.population:
         return False
-    if earlier.params.mechanism.domain.labels != later.params.mechanism.domain.labels:
+    if earlier.params.questionnaire.questions != later.params.questionnaire.questions:
         return False
     # Only results that are kept here: asking the servers for each would take long.
     folders = (earlier.folder, later.folder)

@@ -14,41 +14,28 @@ which a few do not respond. `faircount plan` with the same numbers makes the sam
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from faircount.core.domain import Domain, visible_form
+from faircount.core.domain import Domain
 from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.questions import Questionnaire
+from faircount.core.questions.form import Form
 from faircount.mechanisms.registry import shared_mechanisms
+from faircount.owner.questions import check_readable
 from faircount.planning.forecast import Forecast, forecast
 from faircount.planning.minimum import check_minimum
 from faircount.planning.option import Option
 from faircount.planning.plan import Plan, plan
 from faircount.planning.question import Question
 from faircount.protocol import SERVERS, Topology
+from faircount.protocol.survey.parameters import answers_of
 
 AUTO = "auto"
-
-
-def check_items(items: Sequence[str]) -> None:
-    """Refuse answers that are blank, or that a reader could not tell apart."""
-    shown: dict[str, str] = {}
-    for item in items:
-        form = visible_form(str(item))
-        if not form:
-            message = "an answer to choose from is empty: write every answer out"
-            raise ParameterError(message).with_code("empty_item")
-        if form in shown:
-            message = (
-                f"people could not tell the answers {shown[form]!r} and {item!r} apart: remove or "
-                "rename one of them"
-            )
-            raise ParameterError(message).with_code("same_items", first=shown[form], second=item)
-        shown[form] = item
 
 
 @dataclass(frozen=True)
 class SurveyRequirements:
     """What the owner requires of a survey.
 
-    items: the possible answers
+    form: the questions, with the errors that are wanted
     users: how many people are invited
     epsilon, delta: the largest privacy loss
     mechanism: the name of a mechanism, or "auto" for the best one
@@ -59,7 +46,7 @@ class SurveyRequirements:
     response_rate: expected response rate, for which errors are stated; None for nearly all
     """
 
-    items: tuple[str, ...]
+    form: Form
     users: int
     epsilon: float
     delta: float = 1e-6
@@ -71,9 +58,19 @@ class SurveyRequirements:
     response_rate: float | None = None
 
     def __post_init__(self) -> None:
-        check_items(self.items)
+        check_readable(self.questionnaire)
         if self.minimum is not None:
             check_minimum(self.minimum, self.users)
+
+    @property
+    def questionnaire(self) -> Questionnaire:
+        """The questions."""
+        return self.form.questionnaire
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The answers to the one question of the survey, for mechanisms that count one."""
+        return tuple(str(label) for label in answers_of(self.questionnaire).labels)
 
     @property
     def needs_proofs(self) -> bool:

@@ -34,6 +34,7 @@ from faircount.protocol.survey.operators import (
     has_one_operator,
     operator_of,
 )
+from faircount.protocol.survey.parameters import answers_of
 from faircount.protocol.survey.remaining_privacy import keeps_promise
 from faircount.protocol.wire.canonical_json import parse_real
 from faircount.protocol.wire.codec import Party
@@ -86,8 +87,8 @@ def make_label(survey: Survey) -> PrivacyLabel:
         "survey": {
             "id": params.survey.hex(),
             "parameters_digest": params.digest.hex(),
-            "question": params.question,
-            "items": [str(label) for label in mechanism.domain.labels],
+            "question": params.questionnaire.text,
+            "items": [str(label) for label in answers_of(params.questionnaire).labels],
             "owner": params.owner,
             "purpose": params.purpose,
             "contact": params.contact,
@@ -256,7 +257,7 @@ def _registry(survey: Survey, content: dict[str, Any]) -> dict[str, Any]:
     params = survey.params
     ended = content["release"].get("ended")
     return {
-        "product": params.question,
+        "product": params.questionnaire.text,
         "by": params.owner,
         "description": content["release"]["what"],
         "year": int(ended[:4]) if ended else None,

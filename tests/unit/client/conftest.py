@@ -13,6 +13,7 @@ from faircount.core.entropy import SystemEntropy
 from faircount.protocol import SurveyParameters, coordinate, decode, encode, end_phase
 from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.survey.operators import Operator
+from faircount.protocol.survey.parameters import questionnaire_of
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.survey.topology import Topology
 from faircount.protocol.topologies import SERVERS
@@ -103,7 +104,7 @@ def in_memory() -> MakeServers:
             "epsilon": 1.0,
             "delta": 1.0,
             "minimum": min(3, users),
-            "question": "Which city?",
+            "questionnaire": questionnaire_of(mechanism, "Which city?"),
         }
         return InMemory(set_up(mechanism, topology, SystemEntropy(), **{**defaults, **terms}))
 

@@ -48,9 +48,9 @@ def test_a_program_answers_with_json(servers: Any) -> None:
     code = servers.codes[1].text
     asked = answer(code, "--server", ADDRESS, "--json")
     assert asked.exit_code == 2
-    assert "give --item ANSWER and --yes" in asked.stderr
+    assert "give --item ANSWER or --answers FILE, and --yes" in asked.stderr
     shown = json.loads(answer(code, "--server", ADDRESS, "--show", "--json").stdout)
-    assert shown["items"] == [0, 1, 2, 3, 4, 5]
+    assert shown["questions"][0]["items"] == ["0", "1", "2", "3", "4", "5"]
     done = json.loads(
         answer("-", "--server", ADDRESS, "--item", "4", "--yes", "--json", typed=code + "\n").stdout
     )

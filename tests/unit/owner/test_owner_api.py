@@ -207,7 +207,7 @@ def test_a_survey_with_a_budget_of_its_own_is_not_repeated_once_it_is_spent(
 ) -> None:
     survey = make_survey(both_apps, tmp_path / "mood")
     again = survey.repeat(tmp_path / "before", question="And now?", open_for="5h")
-    assert again.params.question == "And now?"
+    assert again.params.questionnaire.text == "And now?"
     assert again.params.phase_seconds == (5 * 3600,)
     assert again.folder.people() == survey.folder.people()
     finish(survey, tmp_path / "devices")

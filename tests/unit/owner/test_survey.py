@@ -19,11 +19,12 @@ from faircount.core.errors import UnreachableError
 from faircount.dashboard.form import advice, facts_of, wishes_of
 from faircount.mechanisms.registry import shared_mechanisms
 from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.owner.creation import create
 from faircount.owner.folder import COMMAND_RETRY, OwnerFile, SurveyFolder, read_servers
 from faircount.owner.invitations import numbered_people, read_invitations
 from faircount.owner.reissue import reissue
 from faircount.owner.remote import BothServers
-from faircount.owner.survey import Survey, create
+from faircount.owner.survey import Survey
 from faircount.protocol import SERVERS, Topology, known_topologies, propose
 from faircount.protocol.wire.messages import Aborted, Published
 from faircount.transport.limits import CONNECT_SECONDS

@@ -13,6 +13,7 @@ import faircount as fc
 from faircount.cli import main
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.owner.advice import SurveyRequirements, advise
+from faircount.owner.questions import one_question
 from faircount.planning.minimum import parse_minimum
 from faircount.planning.promise import (
     attacker_certainty,
@@ -33,7 +34,9 @@ GRID = [
 def test_plan_and_advice_agree(users: int, items: int, epsilon: float, minimum: str | None) -> None:
     labels = tuple(f"answer {number}" for number in range(items))
     needed = None if minimum is None else parse_minimum(minimum, users)
-    advice = advise(SurveyRequirements(labels, users, epsilon, minimum=needed))
+    advice = advise(
+        SurveyRequirements(one_question("Which?", labels), users, epsilon, minimum=needed)
+    )
     made = fc.plan(users, items, epsilon, minimum=minimum)
     assert made.forecast is not None
     assert made.forecast.to_dict() == advice.to_dict()
@@ -55,7 +58,7 @@ def test_both_commands_agree(
     def create(path: Path, requirements: SurveyRequirements, *_: Any, **__: Any) -> None:
         raise RefusedError(advise(requirements).description)
 
-    monkeypatch.setattr("faircount.owner.survey.create", create)
+    monkeypatch.setattr("faircount.owner.creation.create", create)
     servers = tmp_path / "servers.json"
     access = {"address": "http://127.0.0.1:1", "token": "t"}
     servers.write_text(json.dumps({"s1": access, "s2": access}))
@@ -128,7 +131,11 @@ def test_the_chance_to_reach_the_minimum_is_said(
     assert f"If {rate} of the invited respond" in made.forecast.description
     needed = None if minimum is None else parse_minimum(minimum, 400)
     wishes = SurveyRequirements(
-        tuple("abcde"), 400, 1.0, minimum=needed, response_rate=float(rate[:-1]) / 100
+        one_question("Which?", "abcde"),
+        400,
+        1.0,
+        minimum=needed,
+        response_rate=float(rate[:-1]) / 100,
     )
     assert advise(wishes).description == made.forecast.description
     assert advise(wishes).to_dict() == made.forecast.to_dict()

@@ -64,8 +64,8 @@ def abort_command(folder: Path, reason: str, yes: bool, as_json: bool) -> None:
         if as_json:
             raise ParameterError("--json asks no questions: give --yes")
         click.confirm(
-            f"End the survey {survey.params.question!r} without a result? All answers are deleted, "
-            "and this cannot be undone",
+            f"End the survey {survey.params.questionnaire.text!r} without a result? All answers "
+            "are deleted, and this cannot be undone",
             abort=True,
         )
     _show(survey, survey.abort(reason), as_json)
@@ -82,7 +82,7 @@ def delete_command(folder: Path, yes: bool) -> None:
     survey = _load(folder)
     if not yes:
         click.confirm(
-            f"Delete the survey {survey.params.question!r} from both servers?", abort=True
+            f"Delete the survey {survey.params.questionnaire.text!r} from both servers?", abort=True
         )
     survey.delete()
     click.echo("Both servers have removed the survey.")
