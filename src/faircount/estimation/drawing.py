@@ -180,7 +180,10 @@ def _describe(result: Frequencies) -> str:
         return claim
     record = result.record
     words = words_of(result)
-    facts = (record.owner, words.dates(record), words.people(record), words.survey_id(record))
+    facts = [record.owner, words.dates(record), words.people(record), words.survey_id(record)]
+    # On a slide, two operators need no space; one of both servers must not be hidden.
+    if record.one_operator:
+        facts.append(words.servers(record))
     about = "; ".join(filter(None, facts))
     return f"{wrap_text(about)}\n{claim}"
 

@@ -19,6 +19,8 @@ class SurveyRecord:
     responded: people whose report arrived and was not withdrawn
     counted:   people in the result
     language:  of the survey, in which files and figures are written
+    s1_operator, s2_operator: who ran the servers, as they signed it; empty without a name
+    one_operator: whether one operator ran both of them, as far as names and keys tell
     """
 
     survey: str
@@ -31,6 +33,9 @@ class SurveyRecord:
     responded: int
     counted: int
     language: str = ENGLISH
+    s1_operator: str = ""
+    s2_operator: str = ""
+    one_operator: bool = False
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
@@ -41,6 +46,7 @@ class SurveyRecord:
             ("Asked by", self.owner),
             ("Open", self.dates),
             ("People", self.people),
+            ("Servers", self.servers),
         )
         return tuple((label, text) for label, text in lines if text)
 
@@ -62,6 +68,22 @@ class SurveyRecord:
         if self.ended:
             parts.append(f"to {format_time(self.ended)}")
         return " ".join(parts)
+
+    @property
+    def servers(self) -> str:
+        """Who ran both servers, in words; empty if nobody recorded it."""
+        if not self.one_operator:
+            if not self.s1_operator:
+                return ""
+            return (
+                f"{self.s1_operator} ran the coordinator (S1), {self.s2_operator} the aggregator "
+                "(S2)"
+            )
+        # Two servers without names may well be one organization's, and nobody could tell.
+        who = "nobody is named, so one operator may have run both servers"
+        if self.s1_operator:
+            who = f"one operator, {self.s1_operator}, ran both servers"
+        return f"{who} and could have read every answer: this was a trial"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

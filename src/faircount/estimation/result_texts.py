@@ -139,6 +139,10 @@ class ResultWords:
         """How many were invited, responded and were counted."""
         return record.people
 
+    def servers(self, record: SurveyRecord) -> str:
+        """Who ran both servers; empty if nobody recorded it."""
+        return record.servers
+
     def dates(self, record: SurveyRecord) -> str:
         """When the survey was open; empty if nobody recorded it."""
         return record.dates
@@ -202,6 +206,7 @@ _GERMAN_CONDITIONS: Mapping[AssumptionCode, str] = {
     AssumptionCode.PUBLIC_MISSING: "es ist öffentlich, wer keine Antwort hat",
     AssumptionCode.PUBLIC_OUTSIDE: "es ist öffentlich, wer eine Antwort außerhalb der Liste hat",
     AssumptionCode.ROWS_ARE_PEOPLE: "jede Zeile ist eine andere Person",
+    AssumptionCode.ONE_OPERATOR: "niemand, der beide Server betreibt, fügt deren Anteile zusammen",
     AssumptionCode.OTHER: "{text}",
 }
 
@@ -369,6 +374,7 @@ class GermanWords(ResultWords):
             ("Von", record.owner),
             ("Offen", self.dates(record)),
             ("Personen", self.people(record)),
+            ("Server", self.servers(record)),
         )
         return tuple((label, text) for label, text in lines if text)
 
@@ -381,6 +387,18 @@ class GermanWords(ResultWords):
             f"{self.number(record.invited)} eingeladen, {self.number(record.responded)} haben "
             f"geantwortet{rate}, {self.number(record.counted)} gezählt"
         )
+
+    def servers(self, record: SurveyRecord) -> str:
+        """Who ran both servers; empty if nobody recorded it."""
+        first = record.s1_operator
+        if not record.one_operator:
+            if not first:
+                return ""
+            return f"Koordinator (S1): {first}, Aggregator (S2): {record.s2_operator}"
+        who = "Niemand ist genannt, also hat vielleicht ein Betreiber beide Server betrieben"
+        if first:
+            who = f"Ein Betreiber, {first}, hat beide Server betrieben"
+        return f"{who} und hätte jede Antwort lesen können: Das war ein Probelauf"
 
     def dates(self, record: SurveyRecord) -> str:
         """When the survey was open; empty if nobody recorded it."""

@@ -27,7 +27,10 @@ from faircount.protocol.wire.messages import Published
 FIGURES = ("png", "svg", "pdf")
 KINDS = ("csv", "json", "xlsx", "html", *FIGURES)
 COLUMNS = ("item", "estimate", "low", "high", "consistent")
-RECORD = ("survey", "question", "opened", "ended", "invited", "responded", "counted")
+RECORD = (
+    *("survey", "question", "opened", "ended", "invited", "responded", "counted"),
+    *("s1_operator", "s2_operator", "one_operator"),
+)
 PRIVACY = ("guarantee", "promised_epsilon", "promised_delta")
 
 

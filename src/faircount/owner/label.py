@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import faircount
+from faircount.accounting.conditions import ONE_OPERATOR
 from faircount.accounting.guarantee import (
     AdversaryCode,
     Guarantee,
@@ -20,7 +21,7 @@ from faircount.accounting.guarantee import (
 )
 from faircount.core.errors import RefusedError, RemoteError
 from faircount.core.plain import escape_html
-from faircount.estimation.result import Result
+from faircount.estimation.result import Result, add_conditions
 from faircount.owner.budget import NO_POPULATION
 from faircount.owner.invitation_texts import printed_words
 from faircount.owner.label_texts import RISKS, UNPROVEN, LabelWords, label_words
@@ -76,7 +77,7 @@ def make_label(survey: Survey) -> PrivacyLabel:
             f"the promised epsilon {params.epsilon:.4g} does not hold with {params.minimum:,} "
             "responses: this survey gets no label"
         ).with_code("label_refused")
-    guarantees = mechanism.stated_guarantees(params.minimum)
+    guarantees = _stated_guarantees(params)
     released = _release(survey)
     content = {
         "version": 1,
@@ -115,6 +116,14 @@ def make_label(survey: Survey) -> PrivacyLabel:
     content["registry"] = _registry(survey, content)
     content["nist_sp_800_226"] = _evaluation(survey, content)
     return PrivacyLabel(survey, content)
+
+
+def _stated_guarantees(params: SurveyParameters) -> tuple[Guarantee, ...]:
+    """What is promised for the fewest responses, with what it says if one operator runs both."""
+    stated = params.mechanism.stated_guarantees(params.minimum)
+    if not has_one_operator(params):
+        return stated
+    return tuple(add_conditions(guarantee, (ONE_OPERATOR,)) for guarantee in stated)
 
 
 def _risks(survey: Survey, language: str) -> list[str]:
@@ -207,15 +216,22 @@ def _budget(survey: Survey) -> dict[str, Any]:
 
 def _model(survey: Survey, guarantees: tuple[Guarantee, ...]) -> dict[str, Any]:
     params = survey.params
+    is_alone = has_one_operator(params)
+    name = "distributed, with two non-colluding servers"
+    must_not_collude = "the operators of both servers"
+    # One operator needs nobody to collude with, so nothing is left that could be relied on.
+    if is_alone:
+        name = "distributed in form only: one operator runs both servers (a trial)"
+        must_not_collude = "both servers, which one operator runs"
     return {
-        "name": "distributed, with two non-colluding servers",
+        "name": name,
         "topology": str(params.topology),
         "servers": [
             _describe_server("coordinator", params, Party.COORDINATOR),
             _describe_server("aggregator", params, Party.AGGREGATOR),
         ],
-        "one_operator": has_one_operator(params),
-        "must_not_collude": "the operators of both servers",
+        "one_operator": is_alone,
+        "must_not_collude": must_not_collude,
         "colluding_participants_covered": _participants_covered(params, guarantees[0]),
         "adversaries": [str(guarantee.adversary) for guarantee in guarantees],
     }

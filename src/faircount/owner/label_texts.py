@@ -194,6 +194,8 @@ _GERMAN = LabelWords(
         AssumptionCode.S2_NOISE: "Der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
         AssumptionCode.EITHER_NOISE: "Der Koordinator (S1) oder der Aggregator (S2) fügt "
         "sein Rauschen hinzu und hält es geheim",
+        AssumptionCode.ONE_OPERATOR: "Niemand, der beide Server betreibt, fügt deren Anteile "
+        "zusammen",
     },
 )
 

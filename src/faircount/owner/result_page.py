@@ -67,7 +67,8 @@ def result_page(result: Result, level: float, covers: str) -> bytes:
         notes.append(sum_note)
     notes.append(f"{words.intervals}: {words.interval_text(level, bounds)}.")
     parts += [f"<p class=soft>{escape_html(note)}</p>" for note in notes]
-    parts += _privacy(result.guarantee, words)
+    warning = words.servers(record) if record is not None and record.one_operator else ""
+    parts += _privacy(result.guarantee, words, warning)
     parts.append(f"<h2>{words.reports}</h2>")
     parts.append(f"<p>{escape_html(words.statement(result))}</p>")
     if record is not None:
@@ -76,9 +77,11 @@ def result_page(result: Result, level: float, covers: str) -> bytes:
     return html_document(words.language, title, "\n".join(parts))
 
 
-def _privacy(guarantee: Guarantee, words: ResultWords) -> list[str]:
+def _privacy(guarantee: Guarantee, words: ResultWords, warning: str) -> list[str]:
     """The guarantee: what it means for one person, then in a sentence, then for experts."""
     parts = [f"<h2>{words.privacy}</h2>"]
+    if warning:
+        parts.append(f"<p><b>{escape_html(warning[:1].upper() + warning[1:])}.</b></p>")
     # The picture of two possible answers is about replacing one by the other.
     if guarantee.void is None and guarantee.relation == Relation.REPLACE_ONE:
         sure = attacker_certainty(guarantee.epsilon) / 100

@@ -50,6 +50,7 @@ from faircount.owner.remote import BothServers, verify_final_statement
 from faircount.planning.minimum import parse_minimum
 from faircount.protocol import SurveyParameters, propose, topology_named
 from faircount.protocol.survey.endings import describe_abort
+from faircount.protocol.survey.operators import has_one_operator
 from faircount.protocol.survey.release import decode_release
 from faircount.protocol.wire.messages import Aborted, Published, Reason
 
@@ -522,6 +523,9 @@ class Survey:
             responded=ending.included + ending.rejected,
             counted=ending.included,
             language=self.owner.language,
+            s1_operator=self.params.s1_operator,
+            s2_operator=self.params.s2_operator,
+            one_operator=has_one_operator(self.params),
         )
         return replace(result, facts={**result.facts, "record": about})
 

@@ -13,6 +13,7 @@ import openpyxl
 import pytest
 from rich.console import Console
 
+from faircount.accounting.conditions import ONE_OPERATOR
 from faircount.cli.survey.outcome import show_result
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.estimation.presentation import describe_sum
@@ -114,6 +115,55 @@ def test_text_and_notebook_name_them_too(result: Result) -> None:
     # Beside the charts of another figure the survey is named in the chart's own title.
     beside = result.plot(ax=axes.figure.add_subplot(2, 1, 2))
     assert PEOPLE in beside.get_title(loc="left").replace("\n", " ")
+
+
+ALONE = {
+    "en": "ne operator, ACME, ran both servers and could have read every answer: this was a trial",
+    "de": "in Betreiber, ACME, hat beide Server betrieben und hätte jede Antwort lesen können: "
+    "Das war ein Probelauf",
+}
+
+
+def run_by_one(result: Result, language: str, name: str = "ACME") -> Result:
+    operators = {"s1_operator": name, "s2_operator": name, "one_operator": True}
+    record = replace(RECORD, language=language, **operators)
+    return replace(result, facts={**result.facts, "record": record}, assumptions=(ONE_OPERATOR,))
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("kind", ["xlsx", "html", "png", "svg"])
+def test_every_file_says_that_one_operator_ran_both_servers(
+    result: Result, kind: str, language: str
+) -> None:
+    text = text_of(export_result(run_by_one(result, language), kind), kind)
+    assert ALONE[language] in text
+    condition = {"en": "nobody who runs both servers", "de": "niemand, der beide Server betreibt"}
+    assert condition[language] in text
+    assert ALONE[language] not in text_of(export_result(result, kind), kind)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_command_line_and_the_slide_say_that_one_operator_ran_both_servers(
+    result: Result, language: str
+) -> None:
+    alone = run_by_one(result, language)
+    written = io.StringIO()
+    show_result(Console(file=written, width=100), alone, 0.95, "users")
+    assert ALONE[language] in " ".join(written.getvalue().split())
+    assert ALONE[language] in " ".join(alone.plot().figure.get_supxlabel().split())
+
+
+def test_programs_and_notebooks_learn_that_one_operator_ran_both_servers(result: Result) -> None:
+    alone = run_by_one(result, "en")
+    assert json.loads(export_result(alone, "json"))["record"]["one_operator"] is True
+    for row in csv.DictReader(io.StringIO(export_result(alone, "csv").decode())):
+        assert (row["s1_operator"], row["one_operator"]) == ("ACME", "True")
+        assert "nobody who runs both servers combines their shares" in row["guarantee"]
+    for text in (str(alone), alone._repr_html_()):
+        assert ALONE["en"] in text
+    # Without names nobody can tell, which is not the same as two operators.
+    unnamed = run_by_one(result, "en", name="")
+    assert "nobody is named, so one operator may have run both servers" in str(unnamed)
 
 
 def test_the_page_says_what_the_guarantee_means_for_one_person(result: Result) -> None:

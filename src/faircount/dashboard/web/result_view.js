@@ -93,7 +93,7 @@ function estimates({ estimates: items, consistent, users }) {
 }
 
 /** Planned and achieved side by side, then as a sentence. */
-function guarantee({ promised, guarantee: { holds }, codes }) {
+function guarantee({ promised, guarantee: { holds }, codes, record }) {
   const numbers = (epsilon, delta) => [
     formatNumber(epsilon, { maximumSignificantDigits: 4 }),
     formatSmall(delta),
@@ -114,6 +114,7 @@ function guarantee({ promised, guarantee: { holds }, codes }) {
     {},
     element("h3", {}, translate("guaranteeTitle")),
     table(translate("guaranteeCaption"), ["guaranteeWhen", "epsilon", "delta"], rows),
+    record.one_operator ? sentence("guaranteeOneOperator", {}, { class: "warning" }) : null,
     ...statements,
     sentence("resultAgain", {}, { class: "quiet" }),
   );

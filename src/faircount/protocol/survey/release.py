@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from faircount.accounting.conditions import ONE_OPERATOR
 from faircount.estimation.result import Result
+from faircount.protocol.survey.operators import has_one_operator
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.validity import validity_of
 from faircount.protocol.wire.messages import Published
@@ -25,4 +27,6 @@ def decode_release(
         "published": final,
         "validity": validity_of(params, final),
     }
-    return Result(mechanism, counts, final.included, facts)
+    # Whoever runs both servers holds all shares and all noise: no accounting protects from that.
+    assumptions = (ONE_OPERATOR,) if has_one_operator(params) else ()
+    return Result(mechanism, counts, final.included, facts, assumptions)

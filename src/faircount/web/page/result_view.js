@@ -3,9 +3,11 @@
 import { bytesText } from "../client/bytes.js";
 import { unscaled } from "../client/canonical_json.js";
 import { estimates } from "../client/estimates.js";
+import { hasOneOperator } from "../client/operators.js";
 import { axisOf, chart, drawingRow } from "./chart.js";
 import { element, ownerText } from "./dom.js";
 import { formatNumber, formatPercent, formatSmall, translate } from "./language.js";
+import { operatorNames } from "./operators.js";
 
 /** The section with the result. */
 export function resultSection(params, published) {
@@ -28,6 +30,9 @@ export function resultSection(params, published) {
     element("p", { class: "quiet" }, translate("resultText")),
     element("p", { class: "quiet" }, translate(validity, votes)),
     element("p", { class: "quiet" }, translate("resultRealized", privacy)),
+    hasOneOperator(params)
+      ? ownerText("p", translate("resultOneOperator", operatorNames(params)), { class: "warning" })
+      : null,
   );
 }
 
