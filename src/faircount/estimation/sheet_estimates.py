@@ -41,6 +41,11 @@ MEDIAN = "median"
 OF_ANSWERED = " of those who answered"
 
 ANSWERED_LABEL = "answered"
+
+# One cell counts both, where an answer is not one of several positions.
+NEITHER_LABEL = f"{NOT_APPLICABLE_LABEL}, or {SKIP_LABEL}"
+
+MISSING_LABELS = (SKIP_LABEL, NOT_APPLICABLE_LABEL, NEITHER_LABEL)
 ALL_LABEL = "all"
 
 
@@ -231,13 +236,13 @@ def _shares_of_answered(
     rows = []
     for label, count, bottom, top in zip(labels, counts, low.tolist(), high.tolist(), strict=True):
         share = count / answered
-        least, greatest = _divide((bottom, top), (fewest, most), 1.0)
+        least, greatest = divide_bounds((bottom, top), (fewest, most), 1.0)
         nearest = min(max(share, 0.0), 1.0)
         rows.append(Estimate(label, SHARE + OF_ANSWERED, share, least, greatest, None, nearest))
     return rows
 
 
-def _divide(
+def divide_bounds(
     parts: tuple[float, float], missing: tuple[float, float], largest: float
 ) -> tuple[float, float]:
     """Return the bounds of a ratio among those who answered.
@@ -278,7 +283,7 @@ def _mean_of_scores(
     if question.may_be_missing:
         law = released.law_of_sum(len(counts) - points)
         unknown = released.bound_share(missing, law, error)
-        low, high = _divide((low, high), unknown, points - 1)
+        low, high = divide_bounds((low, high), unknown, points - 1)
     mean = total / answered
     # Who has no answer is at the mean, wherever that is.
     weights = np.append(scores, [mean] * (len(counts) - points))
@@ -349,8 +354,7 @@ def missing_label(question: Question) -> str:
     """Return what the cell of people without an answer is called."""
     if question.only_if is None:
         return SKIP_LABEL
-    # One cell counts both, where an answer is not one of several positions.
-    return f"{NOT_APPLICABLE_LABEL}, or {SKIP_LABEL}" if question.skip else NOT_APPLICABLE_LABEL
+    return NEITHER_LABEL if question.skip else NOT_APPLICABLE_LABEL
 
 
 def _estimate_items(released: _Released, question: SeveralItems) -> list[Estimate]:

@@ -21,7 +21,8 @@ from faircount.accounting.guarantee import (
 )
 from faircount.core.errors import RefusedError, RemoteError
 from faircount.core.plain import escape_html
-from faircount.estimation.result import Result, add_conditions
+from faircount.estimation.result import add_conditions
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.owner.budget import NO_POPULATION
 from faircount.owner.invitation_texts import printed_words
 from faircount.owner.label_texts import RISKS, UNPROVEN, LabelWords, label_words
@@ -152,7 +153,7 @@ def _release(survey: Survey) -> dict[str, Any]:
     return release
 
 
-def _check_signed_guarantee(result: Result) -> None:
+def _check_signed_guarantee(result: QuestionnaireResult) -> None:
     """Refuse a result whose signed guarantee is stronger than the one that it has."""
     published = result.facts["published"]
     if not isinstance(published, Published):

@@ -156,7 +156,9 @@ def make_result() -> QuestionnaireResult:
     cells = np.array(
         [500, 300, 200, 700, 100, 200, 700, 400, 300, 250, 20000, 5, 195, 200, 200, 200, 200]
     )
-    return QuestionnaireResult(mechanism, mechanism.release(cells, SeededStream(3)), 1000)
+    return QuestionnaireResult(
+        mechanism.questionnaire, mechanism, mechanism.release(cells, SeededStream(3)), 1000
+    )
 
 
 def test_the_estimates_are_shares_and_means() -> None:
@@ -229,7 +231,7 @@ def test_the_result_draws_a_chart_per_question() -> None:
 def test_the_mean_of_a_question_with_skip_is_drawn() -> None:
     pytest.importorskip("matplotlib")
     mechanism = make_noise(ScaleMean(text="q", items=("1", "2", "3"), skip=True), users=100)
-    figure = QuestionnaireResult(mechanism, np.array([90, 80]), 100).plot()
+    figure = QuestionnaireResult(mechanism.questionnaire, mechanism, np.array([90, 80]), 100).plot()
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert labels == ["mean of those who answered"]
 
