@@ -225,7 +225,9 @@ def _play_protocol(
     options: dict[str, float] = {}
     if survey.promise[0] is None:
         options["epsilon"] = _epsilon_to_publish(survey)
-    return play(positions, survey, topology, entropy=entropy, progress=progress, **options)
+    result = play(positions, survey, topology, entropy=entropy, progress=progress, **options)
+    # A frequency mechanism counts the answers to one question.
+    return result.count_votes()
 
 
 def _epsilon_to_publish(survey: FrequencyMechanism) -> float:

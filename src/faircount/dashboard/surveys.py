@@ -20,7 +20,7 @@ from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.last_status import last_status, remember_status
 from faircount.dashboard.mailings import MailJobs, preview_mail, sent_mails
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
-from faircount.estimation.trend import trend_rows
+from faircount.estimation.trend import match_questions, trend_rows
 from faircount.owner.budget import check_budget, existing_budget
 from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
@@ -381,7 +381,7 @@ def _can_compare(earlier: Survey, later: Survey) -> bool:
         return False
     if earlier.params.population != later.params.population:
         return False
-    if earlier.params.mechanism.domain.labels != later.params.mechanism.domain.labels:
+    if not match_questions(earlier.params.questionnaire, later.params.questionnaire):
         return False
     # Only results that are kept here: asking the servers for each would take long.
     folders = (earlier.folder, later.folder)

@@ -24,8 +24,6 @@ from faircount.core.questions import (
     Table,
 )
 from faircount.core.questions.kinds import (
-    NOT_APPLICABLE_LABEL,
-    SKIP_LABEL,
     ChoiceQuestion,
     SeveralItems,
     SumQuestion,
@@ -41,11 +39,6 @@ MEDIAN = "median"
 OF_ANSWERED = " of those who answered"
 
 ANSWERED_LABEL = "answered"
-
-# One cell counts both, where an answer is not one of several positions.
-NEITHER_LABEL = f"{NOT_APPLICABLE_LABEL}, or {SKIP_LABEL}"
-
-MISSING_LABELS = (SKIP_LABEL, NOT_APPLICABLE_LABEL, NEITHER_LABEL)
 ALL_LABEL = "all"
 
 
@@ -350,13 +343,6 @@ def _estimate_margins(released: _Released, question: Table, consistent: Floats) 
     return rows
 
 
-def missing_label(question: Question) -> str:
-    """Return what the cell of people without an answer is called."""
-    if question.only_if is None:
-        return SKIP_LABEL
-    return NEITHER_LABEL if question.skip else NOT_APPLICABLE_LABEL
-
-
 def _estimate_items(released: _Released, question: SeveralItems) -> list[Estimate]:
     n = released.included
     items = len(question.items)
@@ -364,7 +350,7 @@ def _estimate_items(released: _Released, question: SeveralItems) -> list[Estimat
     nearest = np.clip(np.array(counts) / n, 0.0, 1.0)
     rows = _estimate_shares(released, question.items, counts[:items], nearest[:items])
     if question.may_be_missing:
-        label = missing_label(question)
+        label = question.missing_label
         rows += _estimate_shares(released, [label], counts[items:], nearest[items:], 1)
         missing = (counts[items], released.law(1))
         rows += _shares_of_answered(released, question.items, counts[:items], missing)

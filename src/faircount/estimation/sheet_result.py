@@ -44,7 +44,7 @@ from faircount.estimation.sheet_estimates import (
 )
 from faircount.estimation.sheet_frequencies import estimate_frequencies
 from faircount.estimation.validity import ASSUMPTIONS, Validity
-from faircount.mechanisms.base import Mechanism
+from faircount.mechanisms.base import FrequencyMechanism, Mechanism
 
 ASSUMPTION = "every row of the table holds what that person answered"
 
@@ -171,11 +171,13 @@ class QuestionnaireResult(ArrayValue):
     @cached_property
     def frequencies(self) -> Result | None:
         """The result of a mechanism that counts one vote each; None for joint noise."""
-        return None if isinstance(self.mechanism, SheetNoise) else self._count_votes()
+        return None if isinstance(self.mechanism, SheetNoise) else self.count_votes()
 
-    def _count_votes(self) -> Result:
-        mechanism: Any = self.mechanism
-        return Result(mechanism, self.cells, self.included, self.facts, self.assumptions)
+    def count_votes(self) -> Result:
+        """Return the result of a mechanism that counts one vote each."""
+        if not isinstance(self.mechanism, FrequencyMechanism):
+            raise ParameterError(f"{self.mechanism.name} does not count one vote each")
+        return Result(self.mechanism, self.cells, self.included, self.facts, self.assumptions)
 
     @property
     def name(self) -> str:
@@ -284,7 +286,7 @@ class QuestionnaireResult(ArrayValue):
 
     def _estimate_votes(self, level: float, covers: str, simultaneous: bool) -> QuestionEstimates:
         question = self._require_choice()
-        counted = self.frequencies or self._count_votes()
+        counted = self.frequencies or self.count_votes()
         rows, coverage = estimate_frequencies(counted, question, level, covers, simultaneous)
         return QuestionEstimates(1, question, rows, coverage, self.requested["epsilon"])
 

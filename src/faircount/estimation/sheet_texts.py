@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 from faircount.accounting.guarantee import format_rounded_up
 from faircount.core.questions import Table
-from faircount.core.questions.kinds import NOT_APPLICABLE_LABEL, SKIP_LABEL, SumQuestion
+from faircount.core.questions.kinds import (
+    NO_ANSWER_LABEL,
+    NOT_APPLICABLE_LABEL,
+    SKIP_LABEL,
+    SeveralItems,
+    SumQuestion,
+)
 from faircount.estimation.presentation import count_decimals
 from faircount.estimation.result_texts import ResultWords, words_of
 from faircount.estimation.sheet_estimates import (
@@ -13,14 +19,16 @@ from faircount.estimation.sheet_estimates import (
     ANSWERED_LABEL,
     MEAN,
     MEDIAN,
-    MISSING_LABELS,
-    NEITHER_LABEL,
     OF_ANSWERED,
     SHARE,
     Estimate,
     is_share,
 )
 from faircount.estimation.sheet_result import TOGETHER, QuestionEstimates, QuestionnaireResult
+
+
+EXACT_DECIMALS = 2
+"""Decimal places of a mean without error, as at a very large epsilon."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +95,11 @@ class SheetWords:
             return f"{own.removesuffix(ALL_LABEL)}{self.labels[ALL_LABEL]}"
         if isinstance(asked, SumQuestion) and own == ANSWERED_LABEL:
             return self.labels[ANSWERED_LABEL]
-        # No owner's item may be called like one of these.
-        return self.labels[own] if own in MISSING_LABELS else own
+        # An item may be called "no answer", so that row is known by its place.
+        is_missing = own in (SKIP_LABEL, NOT_APPLICABLE_LABEL)
+        if isinstance(asked, SeveralItems) and asked.may_be_missing:
+            is_missing = row is question.estimates[len(asked.items)]
+        return self.labels[own] if is_missing else own
 
     def heading(self, result: QuestionnaireResult) -> str:
         """What a result is about, in a line."""
@@ -127,7 +138,8 @@ def decimals_of(question: QuestionEstimates, row: Estimate) -> int:
     A mean has one place more than its half-width begins at, so that two digits of it are seen.
     """
     if not is_share(row):
-        return count_decimals((row.high - row.low) / 20)
+        width = row.high - row.low
+        return count_decimals(width / 20) if width > 0 else EXACT_DECIMALS
     widths = [other.high - other.low for other in question.estimates if is_share(other)]
     return count_decimals(100 * max(widths) / 2, least=1)
 
@@ -144,7 +156,7 @@ _ENGLISH = {
         NOT_APPLICABLE_LABEL: NOT_APPLICABLE_LABEL,
         ANSWERED_LABEL: ANSWERED_LABEL,
         ALL_LABEL: ALL_LABEL,
-        NEITHER_LABEL: NEITHER_LABEL,
+        NO_ANSWER_LABEL: NO_ANSWER_LABEL,
         "to": "to",
     },
     "decimal": ".",
@@ -170,7 +182,7 @@ _GERMAN = {
         NOT_APPLICABLE_LABEL: "trifft nicht zu",
         ANSWERED_LABEL: "beantwortet",
         ALL_LABEL: "alle",
-        NEITHER_LABEL: "trifft nicht zu oder keine Angabe",
+        NO_ANSWER_LABEL: "keine Antwort",
         "to": "bis",
     },
     "decimal": ",",

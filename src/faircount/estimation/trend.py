@@ -18,7 +18,7 @@ from faircount.core import plain
 from faircount.core.arrays import Floats
 from faircount.core.domain import escape_controls
 from faircount.core.errors import ParameterError
-from faircount.core.questions import Question
+from faircount.core.questions import Question, Questionnaire
 from faircount.core.validation import check_fraction
 from faircount.estimation.intervals import COVERS, NOISE_ONLY, check_choice
 from faircount.estimation.record import format_time
@@ -134,21 +134,24 @@ class Trend:
         if len(set(self.names)) < len(self.names):
             raise ParameterError("two of the results have the same name: name each differently")
         for name, result in zip(self.names, self.results, strict=True):
-            pairs = _match_questions((self.results[0], result))
-            if not pairs:
+            if not match_questions(self.results[0].questionnaire, result.questionnaire):
                 raise ParameterError(
                     f"{name} has other answers to choose from than {self.names[0]}: only surveys "
                     "with the same answers can be compared"
                 )
-        if not _match_questions(self.results):
+        if not self._matches:
             raise ParameterError("no question is in all of these surveys: compare fewer of them")
+
+    @property
+    def _matches(self) -> list[tuple[int, ...]]:
+        return match_questions(*(result.questionnaire for result in self.results))
 
     @cached_property
     def questions(self) -> tuple[QuestionTrend, ...]:
         """The questions that all results have."""
         found = [result.estimates(self.level, covers=self.covers) for result in self.results]
         trends = []
-        for numbers in _match_questions(self.results):
+        for numbers in self._matches:
             series = tuple(rows[number] for rows, number in zip(found, numbers, strict=True))
             trends.append(QuestionTrend(series, self._changes(series)))
         return tuple(trends)
@@ -323,13 +326,13 @@ def trend_of(
     return Trend(tuple(results), tuple(names), level, covers)
 
 
-def _match_questions(results: Sequence[QuestionnaireResult]) -> list[tuple[int, ...]]:
-    """Return for every question that all results have its places in them, from 0.
+def match_questions(*questionnaires: Questionnaire) -> list[tuple[int, ...]]:
+    """Return for every question that all questionnaires have its places in them, from 0.
 
     It is the one with the same text and answers; or else, in the same place, one with the same
     answers, because an owner may have worded the question anew.
     """
-    first, *others = (result.questionnaire.questions for result in results)
+    first, *others = (questionnaire.questions for questionnaire in questionnaires)
     matches = []
     for place, question in enumerate(first):
         found = [_find_question(question, place, questions) for questions in others]

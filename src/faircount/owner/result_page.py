@@ -7,7 +7,7 @@ from faircount.core.plain import escape_html
 from faircount.core.questions.kinds import SumQuestion
 from faircount.estimation.presentation import OUTSIDE_MARK
 from faircount.estimation.result_texts import ResultWords
-from faircount.estimation.sheet_estimates import Estimate, is_outside, is_share
+from faircount.estimation.sheet_estimates import SHARE, Estimate, is_outside, is_share
 from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
 from faircount.estimation.sheet_texts import SheetWords, decimals_of, sheet_words_of
 from faircount.planning.promise import attacker_certainty
@@ -116,11 +116,18 @@ def _table(question: QuestionEstimates, words: SheetWords) -> str:
     for row in question.estimates:
         largest = max(largest, row.high, row.estimate) if is_share(row) else largest
     rows = []
+    measure = SHARE
     for row in question.estimates:
         mark = f" {OUTSIDE_MARK}" if is_outside(row) else ""
         digits = decimals_of(question, row)
+        label = words.answer(question, row) or words.measures[row.measure]
+        # Once above all shares among those who answered, and not beside each of them.
+        if row.measure != measure and is_share(row) and row.measure != SHARE:
+            heading = escape_html(words.measures[row.measure])
+            rows.append(f"<tr><th colspan=5 scope=rowgroup>{heading}</th></tr>")
+        measure = row.measure
         rows.append(
-            f"<tr><td>{escape_html(words.label(question, row))}</td>"
+            f"<tr><td>{escape_html(label)}</td>"
             f"<td class=number>{words.value(row, row.estimate, digits)}</td>"
             f"<td class=number>{words.range(row, digits)}{mark}</td>"
             f"<td class=number>{words.value(row, row.consistent, digits)}</td>"

@@ -21,7 +21,6 @@ from faircount.core.durations import parse_duration
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError, RemoteError
 from faircount.core.files import read_file, write_durably
-from faircount.core.questions import OneOf
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.trend import Trend, trend_of
@@ -510,16 +509,11 @@ class Survey:
                 "The coordinator shows a message that is not the final statement of the "
                 "aggregator: ask both operators"
             ).with_code("unsigned_result")
-        question = OneOf(
-            text=self.params.question, items=tuple(map(str, self.params.mechanism.domain.labels))
-        )
-        result = QuestionnaireResult.of_frequencies(
-            decode_release(self.params, ending, record["places"]), question
-        )
+        result = decode_release(self.params, ending, record["places"])
         about = SurveyRecord(
             survey=self.params.survey.hex(),
             name=self.folder.path.resolve().name,
-            question=self.params.question,
+            question=self.params.questionnaire.text,
             owner=self.params.owner,
             opened=record["opened_at"],
             ended=record["ended_at"],
@@ -532,6 +526,7 @@ class Survey:
             s1_operator=self.params.s1_operator,
             s2_operator=self.params.s2_operator,
             one_operator=has_one_operator(self.params),
+            questions=len(self.params.questionnaire),
         )
         return replace(result, facts={**result.facts, "record": about})
 

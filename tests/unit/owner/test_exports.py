@@ -16,7 +16,7 @@ from rich.console import Console
 from faircount.accounting.conditions import ONE_OPERATOR
 from faircount.cli.show_questions import show_questions
 from faircount.core.errors import FaircountError, ParameterError
-from faircount.core.questions import OneOf
+from faircount.core.questions import OneOf, Questionnaire
 from faircount.estimation.presentation import describe_sum
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.sheet_result import QuestionnaireResult
@@ -45,9 +45,9 @@ PEOPLE = "20 invited, 13 responded (65%), 12 counted"
 @pytest.fixture(scope="module")
 def played() -> QuestionnaireResult:
     mechanism = Laplace(items=("tea", "=coffee()"), users=12, epsilon=2.0)
-    result = play([at % 2 for at in range(12)], mechanism, SERVERS)
-    question = OneOf(text=QUESTION, items=("tea", "=coffee()"))
-    return QuestionnaireResult.of_frequencies(result, question)
+    questionnaire = Questionnaire((OneOf(text=QUESTION, items=("tea", "=coffee()")),))
+    answers = [at % 2 for at in range(12)]
+    return play(answers, mechanism, SERVERS, questionnaire=questionnaire)
 
 
 @pytest.fixture(scope="module")
