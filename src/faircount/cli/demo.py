@@ -184,7 +184,8 @@ def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
 def _show_result(
     out: "Console", survey: "Survey", truth: "NDArray[np.float64] | None" = None
 ) -> None:
-    from faircount.cli.show import print_bars
+    from faircount.cli.show_questions import print_questions
+    from faircount.estimation.sheet_texts import sheet_words_of
     from faircount.protocol.survey.endings import describe_abort
     from faircount.protocol.wire.messages import Aborted
 
@@ -192,7 +193,9 @@ def _show_result(
     if isinstance(result, Aborted):
         out.print(f"No result: {describe_abort(result)}", markup=False)
         return
-    print_bars(out, result, truth=truth)
+    known = None if truth is None else {1: truth.tolist()}
+    several = len(result.questions) > 1
+    print_questions(out, result.questions, sheet_words_of(result), is_named=several, truth=known)
     source = "" if truth is None else " The truth is known here because they are simulated."
     out.print(f"\n{result.included} people are counted.{source}")
     if result.validity is not None and result.validity.proven:

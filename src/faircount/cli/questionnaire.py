@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from faircount.analysis.ledger_file import Account
     from faircount.cli.deliver import Targets
-    from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
     from faircount.planning.questionnaire import QuestionnairePlan
 
 # Options of `faircount run` and `faircount plan` that a questionnaire has a use for.
@@ -22,8 +21,6 @@ RUN_OPTIONS = {
     "as_json", "out", "csv_file", "plot", "simulate_seed",
 }  # fmt: skip
 PLAN_OPTIONS = {"questionnaire", "purpose", "users", "epsilon", "as_json"}
-
-BAR_WIDTH = 24  # characters of the longest bar
 
 
 def run_questionnaire(
@@ -38,6 +35,7 @@ def run_questionnaire(
     from faircount.cli.deliver import deliver
     from faircount.cli.run import echo_written, settle
     from faircount.cli.show import console, print_json
+    from faircount.cli.show_questions import show_questions
     from faircount.core.entropy import SeededStream
     from faircount.estimation.sheet_drawing import save_questions
 
@@ -64,7 +62,7 @@ def run_questionnaire(
         if given["as_json"]:
             print_json(document)
         else:
-            _show(console(), result, level)
+            show_questions(console(), result, level)
 
     try:
         deliver(document, show, targets, lambda path: save_questions(result, path, level))
@@ -85,51 +83,6 @@ def refuse_others(context: click.Context, known: set[str]) -> None:
                 f"{parameter.opts[0]} is not for a questionnaire: leave it out, or see the fields "
                 "of a question"
             )
-
-
-def _show(out: "Console", result: "QuestionnaireResult", level: float) -> None:
-    from faircount.cli.show import print_notes
-    from faircount.estimation.presentation import OUTSIDE_NOTE, SIMULATION
-    from faircount.estimation.sheet_result import is_outside
-
-    if result.simulation:
-        out.print(f"[bold]{SIMULATION}[/bold]\n")
-    title = result.mechanism.questionnaire.title
-    heading = f"{title}: " if title else ""
-    count = len(result.questions)
-    out.print(f"{heading}{result.included:,} users, {count} questions", markup=False)
-    marked = False
-    for question in result.estimates(level):
-        _show_question(out, question, level)
-        marked = marked or any(is_outside(row) for row in question.estimates)
-    if marked:
-        out.print(f"\n{OUTSIDE_NOTE}.", markup=False)
-    print_notes(out, result.notes)
-    out.print()
-    for label, text in result.statements(level):
-        out.print(f"{label.capitalize()}: {text}.", markup=False)
-
-
-def _show_question(out: "Console", question: "QuestionEstimates", level: float) -> None:
-    from faircount.cli.show import cell, make_table
-    from faircount.core.plain import format_level
-    from faircount.estimation.presentation import OUTSIDE_MARK
-    from faircount.estimation.sheet_result import format_value, is_outside, is_share, row_label
-
-    out.print()
-    out.print(cell(question.title), style="bold")
-    longest = max([row.estimate for row in question.estimates if is_share(row)], default=0.0)
-    rows = []
-    for row in question.estimates:
-        mark = OUTSIDE_MARK if is_outside(row) else " "
-        span = f"{format_value(row, row.low)} to {format_value(row, row.high)}{mark}"
-        share = row.estimate / longest if is_share(row) and longest > 0 else 0.0
-        bar = "█" * max(0, round(BAR_WIDTH * share))
-        rows.append([row_label(row), format_value(row, row.estimate), span, bar])
-    headings = ["answer", "estimate", f"{format_level(level)} interval", ""]
-    table = make_table(headings, rows, left=(0, 3))
-    table.columns[-1].style = "cyan"
-    out.print(table)
 
 
 def plan_questionnaire(context: click.Context, questions: Path) -> None:

@@ -13,7 +13,7 @@ class SurveyRecord:
 
     survey:    its id, in hexadecimal
     name:      the owner's name for it
-    question, owner: as participants read them
+    question, owner: as participants read them; of several questions their title
     opened, ended: when, as ISO 8601; None where nobody recorded it
     invited:   people who were invited
     responded: people whose report arrived and was not withdrawn
@@ -21,6 +21,7 @@ class SurveyRecord:
     language:  of the survey, in which files and figures are written
     s1_operator, s2_operator: who ran the servers, as they signed it; empty without a name
     one_operator: whether one operator ran both of them, as far as names and keys tell
+    questions: how many there were
     """
 
     survey: str
@@ -36,19 +37,27 @@ class SurveyRecord:
     s1_operator: str = ""
     s2_operator: str = ""
     one_operator: bool = False
+    questions: int = 1
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
         """Labels and texts for people."""
         lines = (
             ("Survey", f"{self.name} ({self.survey})"),
-            ("Question", self.question),
+            self.asked,
             ("Asked by", self.owner),
             ("Open", self.dates),
             ("People", self.people),
             ("Servers", self.servers),
         )
         return tuple((label, text) for label, text in lines if text)
+
+    @property
+    def asked(self) -> tuple[str, str]:
+        """The question, or the title and how many questions there were, with its label."""
+        if self.questions == 1:
+            return "Question", self.question
+        return "Questions", f"{self.questions}: {self.question}"
 
     @property
     def people(self) -> str:

@@ -8,6 +8,7 @@ as parameters and ledger know it.
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,12 @@ from faircount.accounting.guarantee import (
 )
 from faircount.core.errors import RefusedError, RemoteError
 from faircount.core.plain import escape_html
-from faircount.estimation.result import Result, add_conditions
+from faircount.core.questions import QuestionGroup, Questionnaire
+from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.published import to_plain
+from faircount.estimation.result import add_conditions
+from faircount.estimation.sheet_estimates import SheetNoise
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.owner.budget import NO_POPULATION
 from faircount.owner.invitation_texts import printed_words
 from faircount.owner.label_texts import RISKS, UNPROVEN, LabelWords, label_words
@@ -34,7 +40,6 @@ from faircount.protocol.survey.operators import (
     has_one_operator,
     operator_of,
 )
-from faircount.protocol.survey.parameters import answers_of
 from faircount.protocol.survey.remaining_privacy import keeps_promise
 from faircount.protocol.wire.canonical_json import parse_real
 from faircount.protocol.wire.codec import Party
@@ -88,7 +93,8 @@ def make_label(survey: Survey) -> PrivacyLabel:
             "id": params.survey.hex(),
             "parameters_digest": params.digest.hex(),
             "question": params.questionnaire.text,
-            "items": [str(label) for label in answers_of(params.questionnaire).labels],
+            **_list_items(params.questionnaire),
+            **to_plain(params.questionnaire),
             "owner": params.owner,
             "purpose": params.purpose,
             "contact": params.contact,
@@ -97,12 +103,12 @@ def make_label(survey: Survey) -> PrivacyLabel:
         },
         "unit_of_privacy": {
             "unit": "one participant's response in this survey",
-            "contribution": "one response per participant",
+            "contribution": _describe_contribution(params.questionnaire),
             "neighbours": str(params.relation),
-            "neighbours_in_words": "one participant gave another answer; who is invited and who "
-            "responds is not hidden",
+            "neighbours_in_words": _describe_neighbours(params.questionnaire),
         },
         "promise": {"epsilon": params.epsilon, "delta": params.delta},
+        "single_answer": _single_answers(params),
         "computed": {
             "responses": params.minimum,
             "accounting": "exact, for the fewest responses that are allowed",
@@ -117,6 +123,41 @@ def make_label(survey: Survey) -> PrivacyLabel:
     content["registry"] = _registry(survey, content)
     content["nist_sp_800_226"] = _evaluation(survey, content)
     return PrivacyLabel(survey, content)
+
+
+def _list_items(questionnaire: Questionnaire) -> dict[str, list[str]]:
+    """The answers to choose from, where there is one question of which one is chosen."""
+    first, *others = questionnaire.questions
+    if others or not isinstance(first, ChoiceQuestion):
+        return {}
+    return {"items": list(first.answers)}
+
+
+def _describe_contribution(questionnaire: Questionnaire) -> str:
+    if len(questionnaire) == 1:
+        return "one response per participant"
+    return f"one sheet per participant, with answers to all {len(questionnaire)} questions"
+
+
+def _describe_neighbours(questionnaire: Questionnaire) -> str:
+    changed = "one participant gave another answer"
+    if len(questionnaire) > 1:
+        changed = "one participant gave other answers to all questions"
+    return f"{changed}; who is invited and who responds is not hidden"
+
+
+def _single_answers(params: SurveyParameters) -> list[dict[str, Any]]:
+    """What a single answer loses at most: the share of epsilon of its group of questions."""
+    groups: Sequence[QuestionGroup] = ()
+    if isinstance(params.mechanism, SheetNoise):
+        groups = params.mechanism.groups
+    if len(params.questionnaire) == 1 or not groups:
+        numbers = [number + 1 for number in range(len(params.questionnaire))]
+        return [{"questions": numbers, "epsilon": params.epsilon}]
+    return [
+        {"questions": [number + 1 for number in group.questions], "epsilon": float(group.epsilon)}
+        for group in groups
+    ]
 
 
 def _stated_guarantees(params: SurveyParameters) -> tuple[Guarantee, ...]:
@@ -135,8 +176,11 @@ def _risks(survey: Survey, language: str) -> list[str]:
 
 def _release(survey: Survey) -> dict[str, Any]:
     """What is published, and what was, with its guarantee computed again."""
+    what = "estimated frequency of every item"
+    if "items" not in _list_items(survey.params.questionnaire):
+        what = "estimated shares and means of every question"
     release: dict[str, Any] = {
-        "what": "estimated frequency of every item, with noise and confidence intervals",
+        "what": f"{what}, with noise and confidence intervals",
         "releases": 1,
         "published": False,
     }
@@ -153,7 +197,7 @@ def _release(survey: Survey) -> dict[str, Any]:
     return release
 
 
-def _check_signed_guarantee(result: Result) -> None:
+def _check_signed_guarantee(result: QuestionnaireResult) -> None:
     """Refuse a result whose signed guarantee is stronger than the one that it has."""
     published = result.facts["published"]
     if not isinstance(published, Published):
@@ -319,9 +363,10 @@ def _page(content: dict[str, Any], language: str) -> bytes:
     """The label as participants read it."""
     words = label_words(language)
     survey = content["survey"]
+    title, questions = _texts_in(survey, language)
     parts = [
         f"<p class=soft>{words.title}</p>",
-        f"<h1>{escape_html(survey['question'])}</h1>",
+        f"<h1>{escape_html(title)}</h1>",
         definition_list(
             [
                 (words.asked_by, survey["owner"] or words.unknown),
@@ -329,6 +374,7 @@ def _page(content: dict[str, Any], language: str) -> bytes:
                 (words.contact, survey["contact"] or words.unknown),
             ]
         ),
+        *_list_questions(questions, words),
         *_protection(content, words, language),
         f"<h2>{words.sees}</h2>",
         *_who_sees(content, words),
@@ -346,7 +392,25 @@ def _page(content: dict[str, Any], language: str) -> bytes:
         version=content["software"]["version"], digest=survey["parameters_digest"]
     )
     parts.append(f'<p class=soft style="overflow-wrap:anywhere">{escape_html(checked)}</p>')
-    return html_document(language, f"{words.title}: {survey['question']}", "\n".join(parts))
+    return html_document(language, f"{words.title}: {title}", "\n".join(parts))
+
+
+def _texts_in(survey: dict[str, Any], language: str) -> tuple[str, list[str]]:
+    """The title and the questions in this language, if the owner has translated them."""
+    texts = survey["translations"].get(language, survey)
+    questions = []
+    for question in texts["questions"]:
+        text = question["text"]
+        # A table asks for its rows and its columns.
+        questions.append(text if isinstance(text, str) else " / ".join(text))
+    return texts["title"] or questions[0], questions
+
+
+def _list_questions(questions: list[str], words: LabelWords) -> list[str]:
+    if len(questions) == 1:
+        return []
+    entries = "".join(f"<li>{escape_html(text)}</li>" for text in questions)
+    return [f"<h2>{words.questions}</h2>", f"<ol>{entries}</ol>"]
 
 
 def _protection(content: dict[str, Any], words: LabelWords, language: str) -> list[str]:
@@ -364,9 +428,17 @@ def _protection(content: dict[str, Any], words: LabelWords, language: str) -> li
     loss = words.loss_text.format(epsilon=epsilon, delta=delta)
     mechanism = content["mechanisms"][0]["name"]
     noise = words.noise_text.format(mechanism=mechanism, topology=content["model"]["topology"])
-    parts.append(
-        definition_list([(words.loss, loss), (words.unit, words.unit_text), (words.noise, noise)])
-    )
+    several = len(content["survey"]["questions"]) > 1
+    unit = words.unit_text_several if several else words.unit_text
+    lines = [(words.loss, loss), (words.unit, unit)]
+    if several:
+        single = []
+        for group in content["single_answer"]:
+            spent = words.number(format_rounded_up(group["epsilon"], 4))
+            numbers = ", ".join(map(str, group["questions"]))
+            single.append(words.single_text.format(epsilon=spent, questions=numbers))
+        lines.append((words.single, "; ".join(single)))
+    parts.append(definition_list([*lines, (words.noise, noise)]))
     return parts
 
 
@@ -398,19 +470,20 @@ def _who_sees(content: dict[str, Any], words: LabelWords) -> list[str]:
 
 def _what_is_published(content: dict[str, Any], words: LabelWords) -> list[str]:
     survey = content["survey"]
-    parts = [
-        _paragraph(
-            words.published_text.format(
-                items=len(survey["items"]),
-                minimum=survey["fewest_responses"],
-                users=survey["most_participants"],
-            )
-        )
-    ]
+    # Without a list of answers there are several questions, or one of another kind.
+    text = words.published_text if "items" in survey else words.published_text_several
+    told = text.format(
+        items=len(survey.get("items", ())),
+        questions=len(survey["questions"]),
+        minimum=survey["fewest_responses"],
+        users=survey["most_participants"],
+    )
+    parts = [_paragraph(told)]
     if content["release"]["published"]:
         parts.append(_paragraph(words.counted.format(counted=content["release"]["counted"])))
     if content["mechanisms"][0]["proven_reports"]:
-        parts.append(_paragraph(words.proofs))
+        proofs = words.proofs if "items" in survey else words.proofs_several
+        parts.append(_paragraph(proofs))
     return parts
 
 

@@ -20,7 +20,7 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, RefusedError, RemoteError
 from faircount.core.files import read_file, write_durably
 from faircount.estimation.record import SurveyRecord
-from faircount.estimation.result import Result
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.trend import Trend, trend_of
 from faircount.owner.advice import AUTO, Advice
 from faircount.owner.exports import export_result
@@ -374,7 +374,7 @@ class Survey:
         """Compare the result of this survey with later ones, in the order of time.
 
         others: surveys with the same answers to choose from
-        level, covers: as in `Result.interval`
+        level, covers: as in `QuestionnaireResult.estimates`
         """
         surveys = (self, *others)
         names = [survey.folder.path.resolve().name for survey in surveys]
@@ -386,7 +386,7 @@ class Survey:
 
         return make_label(self)
 
-    def result(self, *, wait: bool = False) -> Result:
+    def result(self, *, wait: bool = False) -> QuestionnaireResult:
         """The result that the aggregator signed; a survey that ended without one is refused.
 
         The signature is checked against the parameters. A result that was read once is kept in the
@@ -400,11 +400,11 @@ class Survey:
             raise RefusedError(message).with_code("no_result")
         return ending
 
-    def latest_ending(self, *, wait: bool = False) -> Result | Aborted:
+    def latest_ending(self, *, wait: bool = False) -> QuestionnaireResult | Aborted:
         """The result, or why the survey ended without one, from the folder or the servers."""
         return self._kept_ending() or self.ending(wait=wait)
 
-    def ending(self, *, wait: bool = False) -> Result | Aborted:
+    def ending(self, *, wait: bool = False) -> QuestionnaireResult | Aborted:
         """The result, or why the survey ended without one, as the servers tell it now."""
         while True:
             try:
@@ -431,12 +431,12 @@ class Survey:
         # The servers may delete the survey one day: the owner's folder keeps what was published.
         # The statement comes last, because a folder with it is complete.
         write_durably(self.folder.record_file, json.dumps(record).encode() + b"\n", PUBLIC)
-        if isinstance(ending, Result):
+        if isinstance(ending, QuestionnaireResult):
             write_durably(self.folder.result_file, export_result(ending, "json"), PUBLIC)
         write_durably(self.folder.statement_file, data, PUBLIC)
         return ending
 
-    def _kept_ending(self) -> Result | Aborted | None:
+    def _kept_ending(self) -> QuestionnaireResult | Aborted | None:
         """How the survey ended, from the folder; None if it does not know yet."""
         if not self.folder.statement_file.exists():
             return None
@@ -449,7 +449,7 @@ class Survey:
             message = "record.json is damaged: restore it from a copy"
             raise FaircountError(message).with_code("file_damaged", file="record.json") from None
 
-    def _interpret(self, data: bytes, record: dict[str, Any]) -> Result | Aborted:
+    def _interpret(self, data: bytes, record: dict[str, Any]) -> QuestionnaireResult | Aborted:
         """Verify a final statement and decode it."""
         ending = verify_final_statement(self.params, data).message
         if isinstance(ending, Aborted):
@@ -460,8 +460,6 @@ class Survey:
                 "aggregator: ask both operators"
             ).with_code("unsigned_result")
         result = decode_release(self.params, ending, record["places"])
-        if not isinstance(result, Result):
-            raise RefusedError("the result of several questions cannot be shown yet")
         about = SurveyRecord(
             survey=self.params.survey.hex(),
             name=self.folder.path.resolve().name,
@@ -478,5 +476,6 @@ class Survey:
             s1_operator=self.params.s1_operator,
             s2_operator=self.params.s2_operator,
             one_operator=has_one_operator(self.params),
+            questions=len(self.params.questionnaire),
         )
         return replace(result, facts={**result.facts, "record": about})

@@ -11,7 +11,6 @@ from faircount.core.errors import ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from faircount.estimation.result import Result
     from faircount.owner.survey import Survey
     from faircount.protocol.wire.messages import Aborted
 
@@ -122,6 +121,7 @@ def result_command(
     responded and were counted, and the guarantee.
     """
     from faircount.cli.show import console, print_json
+    from faircount.cli.show_questions import show_questions
     from faircount.core.errors import RemoteError
     from faircount.core.validation import check_fraction
     from faircount.owner.exports import View, plain_result, save_result
@@ -148,7 +148,7 @@ def result_command(
     if as_json:
         print_json(plain_result(result, view))
         return
-    show_result(console(), result, level, covers)
+    show_questions(console(), result, level, covers)
     for target in targets:
         click.echo(f"Written to {target}")
 
@@ -189,17 +189,3 @@ def _show_aborted(ending: "Aborted", as_json: bool) -> None:
     # that had come far enough stays charged.
     budget = "Its budget is spent nevertheless." if ending.spent else "No budget is spent."
     console().print(f"The survey ended without a result: {reason}. {budget}", markup=False)
-
-
-def show_result(out: "Console", result: "Result", level: float, covers: str) -> None:
-    """Show a result in the language of its survey."""
-    from faircount.cli.show import make_definitions, print_bars, print_statements
-    from faircount.estimation.result_texts import words_of
-
-    words = words_of(result)
-    if result.record is not None:
-        out.print(make_definitions(words.record_lines(result.record)))
-        out.print()
-    out.print(f"{words.counted_heading(result)}\n", markup=False)
-    print_bars(out, result, level=level, covers=covers)
-    print_statements(out, result, level, covers)
