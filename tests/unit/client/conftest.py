@@ -10,6 +10,9 @@ import pytest
 from faircount.client.calls import RemoteServer, RetryPolicy
 from faircount.client.invitation_codes import Code
 from faircount.core.entropy import SystemEntropy
+from faircount.core.questions import OneOf, Questionnaire
+from faircount.mechanisms.joint_noise.mechanism import split_epsilon
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.protocol import SurveyParameters, coordinate, decode, encode, end_phase
 from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.survey.operators import Operator
@@ -91,6 +94,18 @@ class InMemory:
         return httpx.Response(200, content=encode(answer))
 
 
+def one_of(users: int) -> Questionnaire:
+    """One question, with as many items as there are users."""
+    items = tuple(str(user) for user in range(users))
+    return Questionnaire((OneOf(text="Which city?", items=items),))
+
+
+def joint_noise(questions: Questionnaire, users: int, epsilon: float) -> ServerJoint:
+    """The mechanism of a survey with these questions, all in one group."""
+    groups = split_epsilon(epsilon, [range(len(questions))])
+    return ServerJoint(questionnaire=questions, groups=groups, epsilon=epsilon, users=users)
+
+
 MakeServers = Callable[..., InMemory]
 
 
@@ -98,10 +113,17 @@ MakeServers = Callable[..., InMemory]
 def in_memory() -> MakeServers:
     """Makes the servers of a survey that is open."""
 
-    def make(users: int = 6, topology: Topology = SERVERS) -> InMemory:
+    def make(
+        users: int = 6, topology: Topology = SERVERS, questions: Questionnaire | None = None
+    ) -> InMemory:
         mechanism, terms = topology.trial(users, 0)
+        epsilon = 1.0
+        if topology is SERVERS:
+            # Noise of 0, as in the trials of the other topologies.
+            epsilon = 40.0
+            mechanism = joint_noise(questions or one_of(users), users, epsilon)
         defaults = {
-            "epsilon": 1.0,
+            "epsilon": epsilon,
             "delta": 1.0,
             "minimum": min(3, users),
             "questionnaire": questionnaire_of(mechanism, "Which city?"),

@@ -30,7 +30,7 @@ def test_a_participant_reads_chooses_and_confirms(servers: Any, tmp_path: Path) 
     link = servers.codes[0].link(ADDRESS)
     done = answer(link, typed="3\ny\n")
     assert done.exit_code == 0, done.output
-    texts = ("Which city?", "at most 6 are invited", "epsilon 1", "one: answer and leave")
+    texts = ("Which city?", "at most 6 are invited", "epsilon 40", "one: answer and leave")
     for text in (*texts, "acknowledged"):
         assert text in done.stdout
     assert len(list((tmp_path / "faircount").glob("*.device"))) == 1

@@ -7,7 +7,6 @@ from faircount.dashboard.form import (
     advice,
     budget_of,
     check_name,
-    facts_of,
     language_of,
     people_of,
     wishes_of,

@@ -68,7 +68,7 @@ def test_a_survey_from_python(both_apps: Any, tmp_path: Path) -> None:
         survey.result()
     survey.close()
     result = survey.result(wait=True)
-    assert isinstance(result, fc.Result)
+    assert isinstance(result, fc.QuestionnaireResult)
     record = result.record
     assert record is not None
     assert (record.invited, record.responded, record.counted) == (PEOPLE, 9, 9)
@@ -76,7 +76,7 @@ def test_a_survey_from_python(both_apps: Any, tmp_path: Path) -> None:
     assert record.opened is not None
     assert record.ended is not None
     assert record.opened <= record.ended
-    assert list(result.to_frame().index) == ["tea", "coffee"]
+    assert list(result.to_frame()["answer"]) == ["tea", "coffee"]
     assert "12 invited, 9 responded (75%), 9 counted" in result._repr_html_()
     assert survey.receipts().exists()
 
@@ -92,7 +92,7 @@ def test_a_result_is_kept_when_the_servers_have_deleted_it(both_apps: Any, tmp_p
     with pytest.raises(FaircountError, match="no such survey"):
         survey.ending()
     again = fc.survey(tmp_path / "survey").result()
-    assert again.estimates.tolist() == first.estimates.tolist()
+    assert again.cells.tolist() == first.cells.tolist()
     assert again.record == first.record
     kept = survey.folder.statement_file.read_bytes()
     survey.folder.statement_file.write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))

@@ -17,11 +17,13 @@ from faircount.client.participation_status import Stage
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import UnreachableError
 from faircount.dashboard.form import advice, facts_of, wishes_of
-from faircount.mechanisms.registry import shared_mechanisms
+from faircount.mechanisms.joint_noise.mechanism import split_epsilon
+from faircount.mechanisms.registry import QUESTIONNAIRE, shared_mechanisms
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.owner.creation import create
 from faircount.owner.folder import COMMAND_RETRY, OwnerFile, SurveyFolder, read_servers
 from faircount.owner.invitations import numbered_people, read_invitations
+from faircount.owner.questions import one_question
 from faircount.owner.reissue import reissue
 from faircount.owner.remote import BothServers
 from faircount.owner.survey import Survey
@@ -78,14 +80,14 @@ def test_every_topology_over_the_servers_calls(
     for number, participation in enumerate(participations):
         participation.answer(participation.items[number])
     visit_until_over(survey, participations)
-    items: list[int] = []
+    sheets: list[Any] = []
     for participation in participations:
         assert participation.status().stage is Stage.COUNTED
         client = participation._load_client()
-        items += participation._client.counted_as(client).values()
+        sheets += participation._client.counted_as(client).values()
     last = survey.servers.final_statement(survey.params).message
     assert isinstance(last, Published)
-    assert list(last.counts) == [items.count(position) for position in range(6)]
+    assert list(last.counts) == [sheets.count((position,)) for position in range(6)]
 
 
 SIX: dict[str, Any] = {"items": ["x", "y"], "users": 6}
@@ -97,6 +99,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "server-laplace": {"epsilon": 8.0},
     "server-coins": {"epsilon": 8.0, "coins": 12},
     "placed-coins": {"epsilon": 8.0, "coins": 6},
+    "server-joint": {"epsilon": 8.0},
 }
 
 CREATE = (
@@ -205,7 +208,11 @@ def test_every_mechanism_of_two_servers_over_their_calls(
     both_apps: Any, tmp_path: Path, name: str
 ) -> None:
     """From survey keys to a result that counts everybody; other tests look at its noise."""
-    mechanism = shared_mechanisms()[name](**SIX, **EXAMPLES[name])
+    given = {**SIX, **EXAMPLES[name]}
+    if name in QUESTIONNAIRE:
+        questions = one_question("Which one?", given.pop("items")).questionnaire
+        given |= {"questionnaire": questions, "groups": split_epsilon(8.0, [[0]])}
+    mechanism = shared_mechanisms()[name](**given)
     s1, s2 = read_servers(both_apps.servers_file)
     owner = OwnerFile(s1, s2, s1.address, (9.0, 0.999))
     fresh = BothServers.of(owner).survey_keys()
