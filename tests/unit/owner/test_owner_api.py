@@ -13,6 +13,7 @@ from faircount.cli import main
 from faircount.cli.survey import SUBCOMMANDS
 from faircount.client.participation import connect
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.owner.survey import Survey
 
 PEOPLE = 12
@@ -68,7 +69,7 @@ def test_a_survey_from_python(both_apps: Any, tmp_path: Path) -> None:
         survey.result()
     survey.close()
     result = survey.result(wait=True)
-    assert isinstance(result, fc.QuestionnaireResult)
+    assert isinstance(result, QuestionnaireResult)
     record = result.record
     assert record is not None
     assert (record.invited, record.responded, record.counted) == (PEOPLE, 9, 9)
