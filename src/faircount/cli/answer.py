@@ -1,6 +1,7 @@
 """`faircount answer`: take part in a survey."""
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -310,10 +311,9 @@ def describe_survey(params: "SurveyParameters") -> dict[str, Any]:
 
 def _of_all_answers(params: "SurveyParameters") -> str:
     """What the promise covers where there are several answers, and what a single one loses."""
-    from faircount.mechanisms.server_joint import ServerJoint
-
-    mechanism = params.mechanism
-    if len(params.questionnaire) == 1 or not isinstance(mechanism, ServerJoint):
+    single = params.single_epsilon
+    if single is None:
         return ""
-    single = max(float(group.epsilon) for group in mechanism.groups)
-    return f" for all your answers together (at most epsilon {single:.2g} for a single one)"
+    # Rounded up: a promise is never printed better than it is.
+    shown = math.ceil(1000 * single) / 1000
+    return f" for all your answers together (at most epsilon {shown:g} for a single one)"

@@ -18,9 +18,11 @@ from faircount.core.domain import Domain
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import Questionnaire
 from faircount.core.questions.form import Form
-from faircount.mechanisms.registry import shared_mechanisms
+from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.validation import expected_users, share_of_users
+from faircount.mechanisms.registry import frequency_names, shared_mechanisms
 from faircount.owner.questions import check_readable
-from faircount.planning.forecast import Forecast, forecast
+from faircount.planning.forecast import Forecast, forecast, forecast_sheet
 from faircount.planning.minimum import check_minimum
 from faircount.planning.option import Option
 from faircount.planning.plan import Plan, plan
@@ -29,6 +31,25 @@ from faircount.protocol import SERVERS, Topology
 from faircount.protocol.survey.parameters import answers_of
 
 AUTO = "auto"
+JOINT = "server-joint"
+
+# Why a mechanism or a topology is for one question only.
+_MECHANISMS = {
+    "dpds": "it protects only where so many other people are known to give every answer, and "
+    "nobody knows that for all answers of several questions",
+    "tss": "a server sees which helpers hold the sums of a group of people, and the groups of "
+    "several questions together would single people out",
+    "tss-prime": "a server sees which helpers hold the sums of a group of people, and the groups "
+    "of several questions together would single people out",
+    "placed-coins": "everybody would have to prove the coins of all answers of all questions",
+    "server-laplace": f"it draws noise for one question, where {JOINT} draws it for all at once",
+    "server-coins": f"it draws noise for one question, where {JOINT} draws it for all at once",
+}
+_PEERS = (
+    "participants draw the noise there, for one question; noise for all answers would have to "
+    "split epsilon between them"
+)
+_TOPOLOGIES = {"two-stage": _MECHANISMS["tss"], "explicit": _PEERS, "masked": _PEERS}
 
 
 @dataclass(frozen=True)
@@ -68,6 +89,12 @@ class SurveyRequirements:
         return self.form.questionnaire
 
     @property
+    def is_one_choice(self) -> bool:
+        """Whether there is one question with exactly one answer each, as all mechanisms count."""
+        questions = self.questionnaire.questions
+        return len(questions) == 1 and isinstance(questions[0], ChoiceQuestion)
+
+    @property
     def items(self) -> tuple[str, ...]:
         """The answers to the one question of the survey, for mechanisms that count one."""
         return tuple(str(label) for label in answers_of(self.questionnaire).labels)
@@ -92,7 +119,7 @@ class SurveyRequirements:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Advice(Forecast):
     """The mechanism to run and what to expect of it."""
 
@@ -101,6 +128,8 @@ class Advice(Forecast):
 
 def advise(requirements: SurveyRequirements) -> Advice:
     """The mechanism with the smallest error, or the required one; refused if none is possible."""
+    if not requirements.is_one_choice:
+        return _advise_sheet(requirements)
     possible: list[Advice] = []
     reasons: list[str] = []
     planned = requirements.plan()
@@ -123,11 +152,51 @@ def advise(requirements: SurveyRequirements) -> Advice:
     raise RefusedError(message).with_code("no_mechanism")
 
 
+def _advise_sheet(requirements: SurveyRequirements) -> Advice:
+    """The advice on several questions, or on one without exactly one answer each."""
+    name = requirements.mechanism
+    topology = requirements.topology
+    if not topology.supports_proofs:
+        reason = _TOPOLOGIES.get(str(topology), "it counts the answers to one question")
+        raise _only_one_question(f"the topology {topology}", reason)
+    if name not in (AUTO, JOINT):
+        known = (*shared_mechanisms(), *frequency_names())
+        if name not in known:
+            message = f"mechanism must be {AUTO} or {JOINT} for these questions, not {name!r:.40}"
+            raise ParameterError(message).with_code("unknown_mechanism", names=JOINT)
+        reason = _MECHANISMS.get(name, "it counts the answers to one question")
+        raise _only_one_question(f"the mechanism {name}", reason)
+    rate = requirements.response_rate
+    users = requirements.users
+    expected = forecast_sheet(
+        requirements.form,
+        users=users,
+        epsilon=requirements.epsilon,
+        topology=topology,
+        minimum=requirements.minimum,
+        expected=None if rate is None else expected_users("response_rate", rate, users),
+        insiders=max(1, share_of_users("colluding", requirements.colluding, users)),
+    )
+    return _with_requirements(expected, requirements)
+
+
+def _only_one_question(what: str, reason: str) -> RefusedError:
+    message = (
+        f"{what} cannot carry these questions: {reason}. Several questions, and kinds other than "
+        f"one of N, run in {SERVERS} with {JOINT}; leave --mechanism and --topology out"
+    )
+    return RefusedError(message).with_code("one_question_only")
+
+
+def _with_requirements(expected: Forecast, requirements: SurveyRequirements) -> Advice:
+    values = {field.name: getattr(expected, field.name) for field in fields(expected)}
+    return Advice(**values, requirements=requirements)
+
+
 def _forecast(requirements: SurveyRequirements, option: Option, question: Question) -> Advice:
     """An option as it runs in the survey's topology; an error says why it cannot."""
     expected = forecast(option, question, requirements.topology, Domain(requirements.items))
-    values = {field.name: getattr(expected, field.name) for field in fields(expected)}
-    return Advice(**values, requirements=requirements)
+    return _with_requirements(expected, requirements)
 
 
 def _candidates(requirements: SurveyRequirements, options: Sequence[Option]) -> list[Option]:

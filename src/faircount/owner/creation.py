@@ -160,12 +160,7 @@ def create(
         raise too_many_invited(requirements.users, len(people))
     advice = advise(requirements)
     if not advice.is_informative and not anyway:
-        raise RefusedError(
-            f"do not run this survey: {advice.mechanism.name}, the best mechanism, has a 95% error "
-            f"of {advice.error_text}, more than the share of an average item. Ask more people, "
-            "offer fewer items or allow a larger epsilon, or create the survey nevertheless with "
-            "--anyway"
-        ).with_code("not_worthwhile")
+        raise _not_worthwhile(advice)
     if advice.expected is not None and not advice.expects_enough and not anyway:
         raise RefusedError(
             f"do not run this survey: {advice.expected:,} people are expected to respond, fewer "
@@ -182,6 +177,26 @@ def create(
     params = make_parameters(advice, description, servers)
     folder.create(params, owner, people)
     return Survey(folder, params, owner, servers), advice
+
+
+def _not_worthwhile(advice: Advice) -> RefusedError:
+    """The error to raise for a survey from which nothing would be learned."""
+    problem = (
+        f"{advice.mechanism.name}, the best mechanism, has a 95% error of {advice.error_text}, "
+        "more than the share of an average item. Ask more people, offer fewer items or allow a "
+        "larger epsilon"
+    )
+    if advice.sheet is not None:
+        listed = ", ".join(
+            f"question {line.number} an error of ±{line.half_width:.0f} points"
+            for line in advice.uninformative
+        )
+        problem = (
+            f"with 95% certainty {listed}, from which nothing can be learned. Ask more people or "
+            "fewer questions, offer fewer answers or allow a larger epsilon"
+        )
+    message = f"do not run this survey: {problem}, or create the survey nevertheless with --anyway"
+    return RefusedError(message).with_code("not_worthwhile")
 
 
 def make_parameters(

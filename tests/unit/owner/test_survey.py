@@ -18,7 +18,7 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import UnreachableError
 from faircount.dashboard.form import advice, facts_of, wishes_of
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
-from faircount.mechanisms.registry import QUESTIONNAIRE, shared_mechanisms
+from faircount.mechanisms.registry import SURVEY, shared_mechanisms
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.owner.creation import create
 from faircount.owner.folder import COMMAND_RETRY, OwnerFile, SurveyFolder, read_servers
@@ -128,7 +128,7 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     folder = tmp_path / "survey"
     made = run_json(*creation(both_apps, folder))
     assert (made["users"], made["minimum"], made["topology"]) == (40, 32, "servers")
-    assert (made["mechanism"], made["proven"]) == ("server-laplace", True)
+    assert (made["mechanism"], made["proven"]) == ("server-joint", True)
     assert made["supposed"].startswith("clients may be malicious")
     assert run_json("survey", "invite", folder)["invited"] == 40
     before = (folder / "invitations.csv").read_bytes()
@@ -209,7 +209,7 @@ def test_every_mechanism_of_two_servers_over_their_calls(
 ) -> None:
     """From survey keys to a result that counts everybody; other tests look at its noise."""
     given = {**SIX, **EXAMPLES[name]}
-    if name in QUESTIONNAIRE:
+    if name in SURVEY:
         questions = one_question("Which one?", given.pop("items")).questionnaire
         given |= {"questionnaire": questions, "groups": split_epsilon(8.0, [[0]])}
     mechanism = shared_mechanisms()[name](**given)
