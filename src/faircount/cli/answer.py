@@ -218,7 +218,9 @@ def _choose(
         return given
     out = console()
     questionnaire = _in_language(participation.questionnaire, language)
-    show_survey(out, participation.parameters, language)
+    # Several questions are shown one by one as they are asked, and need not be shown before.
+    is_asked_later = given is None and len(questionnaire) > 1
+    show_survey(out, participation.parameters, language, with_questions=not is_asked_later)
     sheet = ask_questions(out, questionnaire) if given is None else given
     if not yes:
         out.print()
@@ -243,7 +245,13 @@ def _what_remains(params: "SurveyParameters") -> str:
     )
 
 
-def show_survey(out: "Console", params: "SurveyParameters", language: str | None = None) -> None:
+def show_survey(
+    out: "Console",
+    params: "SurveyParameters",
+    language: str | None = None,
+    *,
+    with_questions: bool = True,
+) -> None:
     """Show what a participant should read before answering.
 
     All of it comes from the parameters, to which the invitation is bound by a hash, so no server
@@ -253,7 +261,13 @@ def show_survey(out: "Console", params: "SurveyParameters", language: str | None
     from faircount.cli.show import make_definitions
 
     description = describe_survey(params)
-    show_questions(out, _in_language(params.questionnaire, language))
+    questionnaire = _in_language(params.questionnaire, language)
+    if with_questions:
+        show_questions(out, questionnaire)
+    else:
+        count = f"{len(questionnaire)} questions"
+        title = escape_controls(questionnaire.title)
+        out.print(f"{title}: {count}\n" if title else f"{count}\n", markup=False)
     names = (
         "asked_by",
         "purpose",

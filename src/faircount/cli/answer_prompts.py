@@ -127,22 +127,30 @@ def _ask(question: "Question") -> "Answer":
 
 def _ask_position(text: str, items: int, has_skip: bool) -> int | None:
     """The position of one item, or None for "prefer not to say"."""
-    whole: Any = click.IntRange(1, items)
 
     def read(given: str) -> int | None:
         if has_skip and given.strip() == NOT_SAID:
             return None
-        return int(whole.convert(given, None, None)) - 1
+        return _read_number_of_item(given, items)
 
     answer: int | None = click.prompt(text, value_proc=read)
     return answer
+
+
+def _read_number_of_item(given: str, items: int) -> int:
+    """The position, from 0, of an item that is given by its number, from 1."""
+    written = given.strip().rstrip(".")
+    # Other digits than 0 to 9 would pass `isdigit`.
+    number = int(written) if written.isascii() and written.isdigit() else 0
+    if not 1 <= number <= items:
+        raise click.UsageError(f"give a number from 1 to {items}")
+    return number - 1
 
 
 def _ask_several(question: "SeveralItems", skip: str) -> "Answer":
     some = question.limit < len(question.items)
     limit = f"at most {question.limit}, " if some else ""
     text = f"Numbers of your answers, such as 1,2 ({limit}{NONE_OF_THEM} for none of them){skip}"
-    whole: Any = click.IntRange(1, len(question.items))
 
     def read(given: str) -> "Answer":
         written = given.strip()
@@ -151,7 +159,7 @@ def _ask_several(question: "SeveralItems", skip: str) -> "Answer":
         if written == NONE_OF_THEM:
             return ()
         parts = written.replace(",", " ").split()
-        chosen = [int(whole.convert(part, None, None)) - 1 for part in parts]
+        chosen = [_read_number_of_item(part, len(question.items)) for part in parts]
         try:
             return question.check_answer(chosen)
         except AnswerError as problem:
@@ -181,7 +189,7 @@ def _ask_number(question: Any, skip: str) -> "Answer":
 
 def show_answers(out: "Console", questionnaire: "Questionnaire", sheet: "Sheet") -> None:
     """Print every answer as it will be sent, for the person to confirm."""
-    from faircount.cli.show import make_definitions
+    from faircount.cli.show import make_table
     from faircount.client.answers import describe_answer
 
     rows = []
@@ -189,5 +197,5 @@ def show_answers(out: "Console", questionnaire: "Questionnaire", sheet: "Sheet")
     for number, (question, answer) in enumerate(pairs, 1):
         name = f"{number}. {_text_of(question)}" if len(sheet) > 1 else _text_of(question)
         rows.append((name, describe_answer(question, answer)))
-    out.print("Your answers:" if len(sheet) > 1 else "Your answer:")
-    out.print(make_definitions(rows))
+    heading = "your answers" if len(sheet) > 1 else "your answer"
+    out.print(make_table(["question", heading], rows, left=(0, 1)))
