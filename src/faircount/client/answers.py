@@ -194,11 +194,11 @@ def _read_choice(question: Question, languages: Sequence[TranslatedQuestion], gi
 
 def _position(lists: Sequence[Sequence[str]], given: Any) -> int:
     """The position of an item that is given by its text in any language, or by its position."""
+    # A number as its text, too: an item may be called "1".
+    text = str(given)
     for items in lists:
-        # The text itself first, then a number as its text: an item may be called "1".
-        for text in (given, str(given)):
-            if text in items:
-                return items.index(text)
+        if text in items:
+            return items.index(text)
     items = lists[0]
     is_position = type(given) is int and 0 <= given < len(items)
     # Where items are numbers, 2 could be the item "2" or the third one: only the text counts.
