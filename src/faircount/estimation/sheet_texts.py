@@ -26,7 +26,6 @@ from faircount.estimation.sheet_estimates import (
 )
 from faircount.estimation.sheet_result import TOGETHER, QuestionEstimates, QuestionnaireResult
 
-
 EXACT_DECIMALS = 2
 """Decimal places of a mean without error, as at a very large epsilon."""
 

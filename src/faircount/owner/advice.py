@@ -56,6 +56,7 @@ class SurveyRequirements:
     minimum: the minimum number of responses; by default one that fits the mechanism
     floor: how many people choose each item for sure
     colluding: share of the participants who may collude with a server
+    response_rate: expected response rate, for which errors are stated; None for nearly all
     """
 
     items: tuple[str, ...]
@@ -67,6 +68,7 @@ class SurveyRequirements:
     minimum: int | None = None
     floor: int = 0
     colluding: float = 0.0
+    response_rate: float | None = None
 
     def __post_init__(self) -> None:
         check_items(self.items)
@@ -89,6 +91,7 @@ class SurveyRequirements:
             floor=self.floor,
             colluding=self.colluding,
             malicious_clients=self.needs_proofs,
+            response_rate=self.response_rate,
         )
 
 

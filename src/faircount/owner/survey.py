@@ -47,7 +47,7 @@ from faircount.owner.invitations import (
 from faircount.owner.page_export import PageFacts
 from faircount.owner.people import People, read_people
 from faircount.owner.remote import BothServers, verify_final_statement
-from faircount.planning.minimum import parse_minimum
+from faircount.planning.minimum import parse_minimum, parse_response_rate
 from faircount.protocol import SurveyParameters, propose, topology_named
 from faircount.protocol.survey.endings import describe_abort
 from faircount.protocol.survey.operators import has_one_operator
@@ -162,6 +162,7 @@ class Survey:
         open_for: str = "3d",
         grace: str = "30d",
         minimum: int | str | None = None,
+        response_rate: float | str | None = None,
         budget: tuple[float, float] | None = None,
         topology: str = "servers",
         address: str | None = None,
@@ -188,15 +189,17 @@ class Survey:
         users: largest number of people to invite; by default those of `people`
         open_for: time for each visit, such as 12h or 3d
         grace: how much longer it is held open if there are too few answers at its closing time
-        minimum: minimum number of responses, or a response rate such as "40%"; by default one
-            that fits the mechanism
+        minimum: minimum number of responses, or a rate of the invited such as "40%"; by default
+            one that fits the mechanism
+        response_rate: expected response rate, such as 0.6 or "60%": errors are stated for so many
+            responses; by default nearly all respond
         budget: epsilon and delta of the population in all its surveys; by default what it has
             already or, if it is new, this survey's
         address: address of the coordinator in invitations, if a proxy gives it another one
         page: address of the participant's page, if another place than the coordinator serves it;
             `faircount page export` writes it
         language: of invitations, mails and results, en or de
-        anyway: create it even if the error exceeds the average frequency
+        anyway: create it even if the error exceeds the average frequency, or too few are expected
         epsilon, delta: privacy loss of the survey
         mechanism, topology, floor, colluding: how it is run
         texts: owner, purpose, contact, population; s1_operator and s2_operator: the names that
@@ -221,6 +224,7 @@ class Survey:
             None if minimum is None else parse_minimum(str(minimum), users),
             floor,
             colluding,
+            None if response_rate is None else parse_response_rate(response_rate),
         )
         seconds = parse_duration("--open-for", open_for)
         description = SurveyDescription(
@@ -562,6 +566,12 @@ def create(
             "offer fewer items or allow a larger epsilon, or create the survey nevertheless with "
             "--anyway"
         ).with_code("not_worthwhile")
+    if not advice.expects_enough and not anyway:
+        raise RefusedError(
+            f"do not run this survey: {advice.expected:,} people are expected to respond, fewer "
+            f"than the minimum number of responses, {advice.minimum:,}. Invite more people or set "
+            "a lower minimum, or create the survey nevertheless with --anyway"
+        ).with_code("expects_too_few", expected=advice.expected, minimum=advice.minimum)
     folder = SurveyFolder(path)
     # Before the servers make keys, which nobody would use.
     folder.check_is_free()

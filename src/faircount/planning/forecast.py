@@ -15,10 +15,14 @@ from faircount.core.errors import RefusedError
 from faircount.estimation.validity import ASSUMPTIONS
 from faircount.mechanisms.secret_shared import OneQuestion, as_one_question
 from faircount.planning.dropout import DropoutCost, dropout_cost
-from faircount.planning.option import Option, percent
+from faircount.planning.option import Option, percent, percents
 from faircount.planning.question import Question
-from faircount.protocol import Topology
+from faircount.protocol import SERVERS, Topology
 from faircount.protocol.survey.parameters import default_minimum, minimum_after_dropouts
+from faircount.protocol.survey.topology import TARGET_COMPLETION, Attendance
+
+ALMOST_CERTAIN = 0.999
+"""Chances beyond this are not written in digits: nobody knows the response rate so well."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Forecast:
     half_width_95_at_minimum: the 95% error with the minimum number of responses
     condition: condition of the guarantee; None if it holds for any data
     allowance_cost: what it costs that some may be missing, where users make the noise
+    expected: how many responses the owner expects; None if nothing was said about it
     """
 
     mechanism: OneQuestion
@@ -44,6 +49,7 @@ class Forecast:
     half_width_95_at_minimum: float
     condition: Condition | None
     allowance_cost: DropoutCost | None
+    expected: int | None
 
     @property
     def minimum(self) -> int:
@@ -54,6 +60,35 @@ class Forecast:
     def is_informative(self) -> bool:
         """Whether the 95% error stays below the frequency of an average item."""
         return self.half_width_95 < 1 / len(self.mechanism.domain)
+
+    @property
+    def expects_enough(self) -> bool:
+        """Whether the minimum is not above the responses that the owner expects."""
+        return self.expected is None or self.expected >= self.minimum
+
+    @property
+    def chance_of_minimum(self) -> float | None:
+        """The chance that the minimum is reached, if people respond independently as expected."""
+        if self.expected is None:
+            return None
+        missing = 1 - self.expected / self.invited
+        # One visit decides whether somebody responds, as in `servers`, whatever the topology.
+        return SERVERS.completion_chance(Attendance(self.invited, self.minimum, missing))
+
+    @property
+    def chance_sentence(self) -> str:
+        """How likely the minimum is reached at the expected response rate; empty without one."""
+        chance = self.chance_of_minimum
+        if chance is None or self.expected is None:
+            return ""
+        rate = f"{self.expected / self.invited:.0%}"
+        text = (
+            f"If {rate} of the invited respond, each for themselves, the minimum is reached "
+            f"{format_chance(chance)}."
+        )
+        if chance < TARGET_COMPLETION:
+            text += " Set a lower minimum, or invite more people."
+        return text
 
     @property
     def proven(self) -> bool:
@@ -68,7 +103,8 @@ class Forecast:
     @property
     def description(self) -> str:
         """What to expect, in sentences for the owner."""
-        return f"{self.minimum_sentence} {self.accuracy} {self.terms}"
+        parts = (self.minimum_sentence, self.chance_sentence, self.accuracy, self.terms)
+        return " ".join(filter(None, parts))
 
     @property
     def minimum_sentence(self) -> str:
@@ -81,19 +117,22 @@ class Forecast:
     @property
     def accuracy(self) -> str:
         """The errors at both ends, and what the allowance for missing responses costs."""
+        cost = self.allowance_cost
+        errors = [self.half_width_95, self.half_width_95_at_minimum]
+        if cost is not None and cost.half_width_95_without is not None:
+            errors.append(cost.half_width_95_without)
+        expected, at_minimum, *without = percents(errors, "±")
         text = (
-            f"With 95% certainty each frequency is accurate to {self.error_text} of those who "
+            f"With 95% certainty each frequency is accurate to {expected} of those who "
             f"answer if {self.responses:,} do"
         )
         if self.minimum < self.responses:
-            text += f", and to {percent(self.half_width_95_at_minimum, '±')} if {self.minimum:,} do"
+            text += f", and to {at_minimum} if {self.minimum:,} do"
         text += "."
-        cost = self.allowance_cost
-        if cost is not None and cost.half_width_95_without is not None:
+        if cost is not None and without:
             text += (
                 f" Participants make the noise, so a lower minimum costs accuracy: if all "
-                f"{cost.users:,} had to answer, the error would be "
-                f"{percent(cost.half_width_95_without, '±')}."
+                f"{cost.users:,} had to answer, the error would be {without[0]}."
             )
         return text
 
@@ -123,11 +162,21 @@ class Forecast:
             "topology": str(self.topology),
             "minimum": self.minimum,
             "responses": self.responses,
+            "chance_of_minimum": self.chance_of_minimum,
             "standard_error": self.standard_error,
             "half_width_95": self.half_width_95,
             "half_width_95_at_minimum": self.half_width_95_at_minimum,
             "proven": self.proven,
         }
+
+
+def format_chance(chance: float) -> str:
+    """A chance as people say it, without digits that nobody knows."""
+    if chance > ALMOST_CERTAIN:
+        return "almost certainly"
+    if chance < 1 - ALMOST_CERTAIN:
+        return "almost never"
+    return f"with a chance of {chance:.0%}" if chance < 0.995 else "with a chance above 99%"
 
 
 def forecast(
@@ -145,6 +194,10 @@ def forecast(
         mechanism = replace(mechanism, items=items)
     running = as_one_question(topology.adapt_mechanism(mechanism.for_survey()))
     responses = minimum_after_dropouts(running)
+    # Noise of the users suffices for no fewer than the minimum, so no error is stated below it.
+    if question.expected is not None:
+        fewest_possible = 1 if running.servers_add_noise else responses
+        responses = max(fewest_possible, question.expected)
     error, half_width = running.expected_errors(responses)
     fewest = _with_minimum(question, running)
     _, half_width_at_minimum = fewest.expected_errors(minimum_after_dropouts(fewest))
@@ -158,6 +211,7 @@ def forecast(
         half_width_at_minimum,
         running.condition(running.participants),
         None if running.servers_add_noise else dropout_cost(option, question),
+        question.expected,
     )
 
 

@@ -136,8 +136,8 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     for participation in participations[:35]:
         assert participation.answer("Carrow, Upper").stage is Stage.SENT
     shown = run("survey", "status", folder)
-    assert "35 of 40 invited; at least 32 are needed" in shown.stdout
-    assert "participants, until" in shown.stdout
+    assert "35 of 40 people; the minimum of 32 is reached" in shown.stdout
+    assert "people can answer" in shown.stdout
     later = run_json("survey", "extend", folder, "--by", "1h")
     assert later["extended_seconds"] == 3600
     early = run("survey", "result", folder)
@@ -375,12 +375,13 @@ def test_a_withdrawn_answer_is_told_apart_in_the_status(both_apps: Any, tmp_path
     folder = tmp_path / "survey"
     for command in (creation(both_apps, folder), ("survey", "invite", folder)):
         assert run(*command).exit_code == 0
-    assert "withdrawn" not in run("survey", "open", folder).stdout
+    assert "not among the answers" not in run("survey", "open", folder).stdout
     participation = connect_all(Survey.at(folder), tmp_path / "devices")[0]
     participation.answer(participation.items[0])
     participation.withdraw()
     lines = run("survey", "status", folder).stdout.splitlines()
-    assert [line.split() for line in lines if "withdrawn" in line] == [["withdrawn", "1"]]
+    (withdrawn,) = [line.split() for line in lines if "not among" in line]
+    assert " ".join(withdrawn) == "withdrawn 1, not among the answers"
 
 
 def test_mistakes_of_an_owner_are_explained(both_apps: Any, tmp_path: Path) -> None:

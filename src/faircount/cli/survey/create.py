@@ -15,6 +15,7 @@ from faircount.cli.options import (
     JSON,
     PEOPLE,
     parse_items,
+    parse_rate_option,
 )
 
 if TYPE_CHECKING:
@@ -57,6 +58,13 @@ if TYPE_CHECKING:
     help="Minimum number of responses, such as 100, or rate of the invited, such as 40%; with "
     "fewer there is no result.  [default: 25%, at least 10, where the servers add the noise, as "
     "they do unless you choose otherwise; 95% where participants make it]",
+)
+@click.option(
+    "--response-rate",
+    metavar="RATE",
+    callback=parse_rate_option,
+    help="Expected response rate, such as 60%: errors are stated for so many responses, with the "
+    "chance that they reach the minimum.  [default: nearly all respond]",
 )
 @click.option(
     "--open-for", default="3d", show_default=True, help="Time for each visit: 90s, 30m, 12h, 3d."
@@ -125,7 +133,9 @@ if TYPE_CHECKING:
     help="Language of invitations, mails and results: en or de.",
 )
 @click.option(
-    "--anyway", is_flag=True, help="Create it even if the error exceeds the average frequency."
+    "--anyway",
+    is_flag=True,
+    help="Create it even if the error exceeds the average frequency, or too few are expected.",
 )
 @JSON
 def create_command(
@@ -177,6 +187,7 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
                 "half_width_95": advice.half_width_95,
                 "half_width_95_at_minimum": advice.half_width_95_at_minimum,
                 "responses": advice.responses,
+                "chance_of_minimum": advice.chance_of_minimum,
                 "standard_error": advice.standard_error,
                 "proven": advice.proven,
                 "supposed": advice.assumption,

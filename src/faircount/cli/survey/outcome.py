@@ -1,4 +1,4 @@
-"""`faircount survey status`, `result` and `receipts`: the phase of a survey, and how it ended."""
+"""`faircount survey status`, `result` and `receipts`: how far a survey is, and how it ended."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from faircount.core.errors import ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from faircount.owner.survey import Survey
     from faircount.protocol.wire.messages import Aborted
 
 NO_RESULT = 4  # exit code if the survey ended without a result
@@ -20,9 +21,10 @@ NO_RESULT = 4  # exit code if the survey ended without a result
 @click.argument("folder", type=SURVEY_FOLDER)
 @JSON
 def status_command(folder: Path, as_json: bool) -> None:
-    """Show the phase of the survey in FOLDER, and what it waits for.
+    """Show how far the survey in FOLDER is, and what comes next.
 
-    Messages that a server rejected are counted by reason.
+    Times are those of this computer's time zone. Messages that a server rejected are counted by
+    reason. --json prints what both servers report, with times in UTC.
     """
     from faircount.cli.show import console, print_json
     from faircount.core.errors import UnreachableError
@@ -39,47 +41,32 @@ def status_command(folder: Path, as_json: bool) -> None:
         print_json({"s1": coordinator, "s2": aggregator})
         return
     out = console()
-    show_status(out, coordinator)
+    show_status(out, survey, coordinator)
     if "problem" in aggregator:
         out.print(aggregator["problem"], markup=False)
     _show_rejections(out, "The aggregator", aggregator)
 
 
-def show_status(out: "Console", status: dict[str, Any]) -> None:
+def show_status(out: "Console", survey: "Survey", status: dict[str, Any]) -> None:
     """Show what the coordinator reports about a survey."""
     from faircount.cli.show import make_definitions
+    from faircount.cli.survey.progress import describe_status
 
-    phase = str(status["phase"])
-    if status.get("attempt"):
-        phase += f", attempt {status['attempt']}"
-    answers = (
-        f"{status['responses']:,} of {status['invited']:,} invited; at least "
-        f"{status['minimum']:,} are needed"
-    )
-    facts = {
-        "phase": phase,
-        "answers": answers,
-        # Nobody is reminded who has withdrawn, so answers and reminders may not add up.
-        "withdrawn": status.get("withdrawn"),
-        "since": status["since"],
-        "closes": status["closes_at"],
-        "waits for": status["waits_for"],
-        "next": status["next"],
-        "problem": status["problem"],
-    }
-    out.print(make_definitions((name, str(fact)) for name, fact in facts.items() if fact))
+    out.print(make_definitions(describe_status(survey, status)))
     _show_rejections(out, "The coordinator", status)
 
 
 def _show_rejections(out: "Console", server: str, status: dict[str, Any]) -> None:
     """Show how many messages a server rejected, by reason."""
+    from faircount.cli.survey.progress import REASONS
     from faircount.core.domain import escape_controls
 
     counts = []
     for reason, count in status.get("rejections", {}).items():
-        counts.append(f"{count:,} {escape_controls(reason)}")
+        # A newer server may know reasons that this program does not.
+        counts.append(f"{REASONS.get(reason, escape_controls(reason))}: {count:,}")
     if counts:
-        out.print(f"{server} rejected messages: {', '.join(counts)}", markup=False)
+        out.print(f"{server} rejected messages. {'; '.join(counts)}.", markup=False)
 
 
 @click.command("receipts")
