@@ -16,9 +16,10 @@ from playwright.sync_api import Page, expect
 from faircount.core.errors import FaircountError, UnreachableError
 from faircount.dashboard.surveys import Surveys
 from faircount.owner.advice import SurveyRequirements
+from faircount.owner.creation import SurveyDescription, create
 from faircount.owner.folder import OwnerFile, read_servers
+from faircount.owner.questions import one_question
 from faircount.owner.remote import BothServers
-from faircount.owner.survey import SurveyDescription, create
 
 AWAY = {"message": "away", "code": "", "values": {}}
 
@@ -459,11 +460,11 @@ def test_a_refusal_leaves_the_form_as_it_is(owner_page) -> None:
 
 def test_invitations_of_a_survey_from_the_command_line_are_made_here(owner) -> None:
     s1, s2 = read_servers(owner.surveys.servers)
-    wishes = SurveyRequirements(("a", "b"), 8, 40.0, minimum=4)
+    wishes = SurveyRequirements(one_question("Why?", ("a", "b")), 8, 40.0, minimum=4)
     create(
         owner.surveys.folder / "bare",
         wishes,
-        SurveyDescription("Why?"),
+        SurveyDescription(),
         OwnerFile(s1, s2, s1.address, (40.0, 1e-6)),
     )
     before = owner.surveys.one("bare")

@@ -28,6 +28,7 @@ class AssumptionCode(StrEnum):
     PUBLIC_MISSING = "public_missing"
     PUBLIC_OUTSIDE = "public_outside"
     ROWS_ARE_PEOPLE = "rows_are_people"
+    ONE_OPERATOR = "one_operator"  # of both servers, which hold all shares of an answer
     OTHER = "other"  # of a mechanism from elsewhere, with a text of its own
 
 
@@ -55,6 +56,7 @@ ENGLISH: Mapping[AssumptionCode, str] = {
     AssumptionCode.PUBLIC_MISSING: "it is public who has no answer",
     AssumptionCode.PUBLIC_OUTSIDE: "it is public who has an answer outside the list",
     AssumptionCode.ROWS_ARE_PEOPLE: "each row is another person",
+    AssumptionCode.ONE_OPERATOR: "nobody who runs both servers combines their shares",
     AssumptionCode.OTHER: "{text}",
 }
 
@@ -148,3 +150,4 @@ NOBODY_LEFT_OUT = assume(AssumptionCode.NOBODY_LEFT_OUT)
 NO_HELPER_LOOKS = assume(AssumptionCode.NO_HELPER_LOOKS)
 MEMBERSHIP = assume(AssumptionCode.PUBLIC_GROUPS)
 ROWS_ARE_PEOPLE = assume(AssumptionCode.ROWS_ARE_PEOPLE)
+ONE_OPERATOR = assume(AssumptionCode.ONE_OPERATOR)

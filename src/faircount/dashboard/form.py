@@ -8,12 +8,14 @@ from faircount.core.errors import FaircountError, ParameterError
 from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.sheets import people_of_sheet
 from faircount.owner.advice import SurveyRequirements, advise
+from faircount.owner.creation import GRACE, SurveyDescription
 from faircount.owner.folder import OwnerFile
 from faircount.owner.invitation_texts import ENGLISH, printed_words
 from faircount.owner.people import People
-from faircount.owner.survey import GRACE, SurveyDescription
+from faircount.owner.questions import check_question, one_question
 from faircount.planning.minimum import parse_minimum
 from faircount.protocol import SurveyParameters
+from faircount.protocol.survey.parameters import answers_of
 
 Form = dict[str, Any]
 LONGEST_NAME = 60
@@ -24,7 +26,7 @@ MOST_PEOPLE = 1_000_000
 SMALLEST_DELTA = sys.float_info.min
 """The planner needs a delta above 0."""
 
-TEXTS = ("question", "owner", "purpose", "contact", "population")
+TEXTS = ("owner", "purpose", "contact", "population")
 
 
 def wishes_of(form: Form) -> SurveyRequirements:
@@ -38,7 +40,9 @@ def wishes_of(form: Form) -> SurveyRequirements:
     written = _text(form, "minimum")
     minimum = parse_minimum(written, users) if written else None
     epsilon = _positive(form, "epsilon")
-    return SurveyRequirements(items, users, epsilon, _delta(form), minimum=minimum)
+    # While the owner types, there may be answers and no question yet; `create` asks for one.
+    questions = one_question(_text(form, "question") or "?", items)
+    return SurveyRequirements(questions, users, epsilon, _delta(form), minimum=minimum)
 
 
 def people_of(form: Form) -> People | None:
@@ -66,7 +70,8 @@ def _users(form: Form) -> int:
 
 
 def facts_of(form: Form) -> SurveyDescription:
-    """What a participant reads before answering."""
+    """What a participant reads before answering; a question is required now."""
+    check_question(_text(form, "question"))
     texts = {name: _text(form, name) for name in TEXTS}
     seconds = _integer(form, "hours") * 3600
     return SurveyDescription(seconds=seconds, grace=GRACE, **texts)
@@ -77,8 +82,8 @@ def form_of(params: SurveyParameters, owner: OwnerFile) -> Form:
     is_unnamed = params.population == f"survey {params.survey.hex()}"
     epsilon, delta = owner.budget
     return {
-        "question": params.question,
-        "items": "\n".join(map(str, params.mechanism.domain.labels)),
+        "question": params.questionnaire.text,
+        "items": "\n".join(map(str, answers_of(params.questionnaire).labels)),
         "owner": params.owner,
         "purpose": params.purpose,
         "contact": params.contact,

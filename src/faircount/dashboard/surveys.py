@@ -20,7 +20,9 @@ from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.last_status import last_status, remember_status
 from faircount.dashboard.mailings import MailJobs, preview_mail, sent_mails
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
+from faircount.estimation.trend import match_questions, trend_rows
 from faircount.owner.budget import check_budget, existing_budget
+from faircount.owner.creation import create
 from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import invitations_csv, qr_rows
@@ -29,7 +31,7 @@ from faircount.owner.mail import Mailing, MailSettings
 from faircount.owner.people import People, is_email
 from faircount.owner.remote import BothServers
 from faircount.owner.repeat import next_folder, people_of
-from faircount.owner.survey import Survey, create
+from faircount.owner.survey import Survey
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.survey.operators import (
     ROLES,
@@ -37,6 +39,7 @@ from faircount.protocol.survey.operators import (
     has_one_operator,
     operator_of,
 )
+from faircount.protocol.survey.parameters import answers_of
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("invite", "open", "close", "extend", "abort", "repeat", "delete")
@@ -103,8 +106,8 @@ class Surveys:
         is_unnamed = params.population == f"survey {params.survey.hex()}"
         facts: dict[str, Any] = {
             "name": name,
-            "question": params.question,
-            "items": [str(label) for label in params.mechanism.domain.labels],
+            "question": params.questionnaire.text,
+            "items": [str(label) for label in answers_of(params.questionnaire).labels],
             "mechanism": params.mechanism.name,
             "proven": params.proven,
             "epsilon": params.epsilon,
@@ -305,13 +308,23 @@ class Surveys:
         if not before:
             return {}
         last = max(before, key=_opening_time)
-        (change,) = last.trend(survey).changes
-        rows = zip(change.estimates, change.low, change.high, change.is_clear, strict=True)
-        changes = []
-        for item, (estimate, low, high, clear) in zip(survey.result().items, rows, strict=True):
-            bounds = {"estimate": float(estimate), "low": float(low), "high": float(high)}
-            changes.append({"item": str(item), **bounds, "clear": clear})
-        return {"before": last.folder.path.name, "changes": changes}
+        questions = []
+        for trend in last.trend(survey).questions:
+            (change,) = trend.changes
+            changes = []
+            for label, row, estimate in trend_rows(trend, change):
+                bounds = {"estimate": row.estimate, "low": row.low, "high": row.high}
+                named = {"item": label, "measure": estimate.measure}
+                changes.append({**named, **bounds, "clear": row.is_clear})
+            later = trend.series[-1]
+            questions.append({"number": later.number, "text": later.text, "changes": changes})
+        # The page of a survey with one question reads the changes themselves.
+        changes_of_one = questions[0]["changes"] if len(questions) == 1 else []
+        return {
+            "before": last.folder.path.name,
+            "changes": changes_of_one,
+            "questions": questions,
+        }
 
     def aggregator_status(self, name: str) -> dict[str, Any]:
         """The status at the aggregator, and the budget, or why they are not known right now."""
@@ -370,7 +383,7 @@ def _can_compare(earlier: Survey, later: Survey) -> bool:
         return False
     if earlier.params.population != later.params.population:
         return False
-    if earlier.params.mechanism.domain.labels != later.params.mechanism.domain.labels:
+    if not match_questions(earlier.params.questionnaire, later.params.questionnaire):
         return False
     # Only results that are kept here: asking the servers for each would take long.
     folders = (earlier.folder, later.folder)

@@ -5,9 +5,10 @@ noise can push it below 0 or above 1, where no share is, and the interval ends t
 marked and the mark is explained.
 """
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -47,7 +48,45 @@ OUTSIDE_NOTE = (
 SMALLEST_SHOWN = 0.0005
 """A sum that is closer to 1 is written as 100.0%."""
 
+MOST_DECIMALS = 6
+
 SHORT = 4  # items that a short form names
+
+
+class Summed(Protocol):
+    """Shares of all answers to a question, which should sum to 100%."""
+
+    @property
+    def unusual_sum(self) -> float | None:
+        """Their sum, if it is not 100%."""
+
+
+class Described(Protocol):
+    """What every result of people has, of one question or of several."""
+
+    @property
+    def included(self) -> int:
+        """Number of users in the sums."""
+
+    @property
+    def record(self) -> SurveyRecord | None:
+        """The survey that the result is about; None where there was none."""
+
+    @property
+    def validity(self) -> Validity | None:
+        """What was proven of the reports."""
+
+    @property
+    def assumption(self) -> str:
+        """What the result assumes about the clients, in words."""
+
+    @property
+    def simulation(self) -> bool:
+        """Whether the randomness was not the operating system's."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What may be claimed without naming the adversary."""
 
 
 class Frequencies(ArrayValue, ABC):
@@ -111,6 +150,12 @@ class Frequencies(ArrayValue, ABC):
     @abstractmethod
     def raw(self) -> Floats:
         """Unbiased frequencies of every item by itself, which need not sum to one."""
+
+    @property
+    def unusual_sum(self) -> float | None:
+        """The sum of the estimates, if it is not 100%."""
+        total = float(self.estimates.sum())
+        return None if abs(total - 1) < SMALLEST_SHOWN else total
 
     @cached_property
     def consistent(self) -> Floats:
@@ -289,21 +334,22 @@ class Frequencies(ArrayValue, ABC):
         if has_other_sum:
             headings.insert(3, "consistent")
         table = []
+        digits = decimals_for(bounds)
         for place, item in enumerate(self.items):
             estimate = float(self.estimates[place])
-            span = f"{bounds.low[place]:.1%} to {bounds.high[place]:.1%}"
+            span = f"{bounds.low[place]:.{digits}%} to {bounds.high[place]:.{digits}%}"
             if outside[place]:
                 span += f" {OUTSIDE_MARK}"
-            row = [plain.escape_html(item), f"{estimate:z.1%}", span]
+            row = [plain.escape_html(item), f"{estimate:z.{digits}%}", span]
             if has_other_sum:
-                row.append(f"{self.consistent[place]:.1%}")
+                row.append(f"{self.consistent[place]:.{digits}%}")
             table.append([*row, plain.html_bar(estimate / longest)])
         return plain.html_table(headings, table)
 
 
-def describe_sum(result: Frequencies) -> str | None:
+def describe_sum(result: Summed) -> str | None:
     """Why the estimates do not sum to 100%, in a sentence; None where they do."""
-    total = estimates_sum(result)
+    total = result.unusual_sum
     if total is None:
         return None
     return (
@@ -312,10 +358,20 @@ def describe_sum(result: Frequencies) -> str | None:
     )
 
 
-def estimates_sum(result: Frequencies) -> float | None:
-    """The sum of the estimates, if it is not 100%."""
-    total = float(result.estimates.sum())
-    return None if abs(total - 1) < SMALLEST_SHOWN else total
+def decimals_for(bounds: Intervals) -> int:
+    """Decimal places of all percentages beside these intervals, at least one.
+
+    One number for a whole table: shares with different numbers of digits are hard to compare, and
+    more digits than the noise allows would suggest an accuracy that is not there.
+    """
+    return count_decimals(100 * float(bounds.width.max()) / 2, least=1)
+
+
+def count_decimals(half_width: float, least: int = 0) -> int:
+    """Decimal places of a number that is accurate to plus or minus `half_width`."""
+    if half_width <= 0:
+        return least
+    return min(max(least, -math.floor(math.log10(half_width))), MOST_DECIMALS)
 
 
 def is_outside(result: Frequencies, bounds: Intervals) -> Bools:

@@ -146,7 +146,7 @@ def invitations_html(
     page: what participants need to check the page, or to answer without it
     """
     words = printed_words(language)
-    parts = [_HEAD.format(language=words.language, title=_escape(params.question))]
+    parts = [_HEAD.format(language=words.language, title=_escape(params.questionnaire.text))]
     parts += [_page_of(params, invitee, address, words, page) for invitee in invitees]
     parts.append("</body></html>\n")
     return "".join(parts).encode()
@@ -163,7 +163,7 @@ def _page_of(
     link = invitee.code.link(address)
     parts = [
         f"<section><p class=person dir=auto>{_escape(invitee.person)}</p>",
-        f"<h1 dir=auto>{_escape(params.question)}</h1>",
+        f"<h1 dir=auto>{_escape(params.questionnaire.text)}</h1>",
         _describe_survey(params, words),
         f"<p>{_escape(words.promise(params.epsilon))}</p>",
         qr_code(link),

@@ -263,9 +263,8 @@ class Mailing:
         """What all mails say alike."""
         params = self.survey.params
         language = self.survey.owner.language
-        facts = {
-            name: getattr(params, name) for name in ("question", "owner", "purpose", "contact")
-        }
+        facts = {name: getattr(params, name) for name in ("owner", "purpose", "contact")}
+        facts["question"] = params.questionnaire.text
         facts["closes"] = format_closing_time(status["closes_at"], language)
         facts["promise"] = printed_words(language).promise(params.epsilon)
         page = PageFacts.of(self.survey.owner)

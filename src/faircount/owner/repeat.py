@@ -7,11 +7,13 @@ from pathlib import Path
 
 from faircount.core.durations import parse_duration
 from faircount.core.entropy import SystemEntropy
-from faircount.core.errors import RefusedError
+from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.questions import Questionnaire, Table
 from faircount.owner.budget import check_budget
 from faircount.owner.folder import SurveyFolder
 from faircount.owner.people import People
-from faircount.owner.survey import Survey, check_question
+from faircount.owner.questions import check_question
+from faircount.owner.survey import Survey
 
 MOST_NUMBERS = 1000
 
@@ -40,11 +42,28 @@ def repeat(
         s1_operator=fresh.s1_operator,
         s2_operator=fresh.s2_operator,
         survey=SystemEntropy().bytes(16),
-        question=params.question if question is None else check_question(question),
+        questionnaire=_reword(params.questionnaire, question),
         phase_seconds=phase_seconds,
     )
     target.create(again, survey.owner, people)
     return Survey(target, again, survey.owner, survey.servers)
+
+
+def _reword(questionnaire: Questionnaire, text: str | None) -> Questionnaire:
+    """The same questions; a single one may have another wording."""
+    if text is None:
+        return questionnaire
+    if len(questionnaire) > 1 or isinstance(questionnaire.questions[0], Table):
+        raise ParameterError(
+            "only a survey with one question can be repeated with another wording: leave "
+            "--question out, or create a new survey"
+        )
+    if questionnaire.translations:
+        raise ParameterError(
+            "the question is translated: leave --question out, or create a new survey"
+        )
+    first = replace(questionnaire.questions[0], text=check_question(text))
+    return replace(questionnaire, questions=(first,))
 
 
 def people_of(survey: Survey) -> People | None:

@@ -18,7 +18,7 @@ from faircount.core import plain
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import BlockKind, Question, QuestionGroup, Questionnaire, Table
 from faircount.core.questions.form import Form
-from faircount.core.questions.kinds import OneOf, SumQuestion
+from faircount.core.questions.kinds import ChoiceQuestion, OneOf, SumQuestion
 from faircount.core.validation import check_integer, check_positive
 from faircount.mechanisms.count_law import Z95
 from faircount.mechanisms.joint_noise.balls import ball_of
@@ -66,7 +66,7 @@ def _need_of(question: Question, users: int, target: float | None) -> _Need:
 
 def _is_ratio(question: Question) -> bool:
     """Whether the mean of a question is a sum divided by the number of those who answered."""
-    return isinstance(question, SumQuestion) and question.skip
+    return isinstance(question, SumQuestion) and question.may_be_missing
 
 
 def block_range(kind: BlockKind, bound: int) -> int:
@@ -81,11 +81,13 @@ def find_groups(
     *,
     targets: Sequence[float | None] = (),
     named: Sequence[str | None] = (),
+    draws: int = 1,
 ) -> tuple[QuestionGroup, ...]:
     """Return groups and their shares of epsilon, as good as the search finds them.
 
     targets: wanted half-widths in percentage points
     named:   names of groups; questions with the same name are kept together, as named
+    draws:   how many noises are added: 1, or 2 by two servers
     """
     wanted = [*targets] or [None] * len(questionnaire)
     needs = [
@@ -109,17 +111,17 @@ def find_groups(
     return _best_exact(
         questionnaire,
         [_divide(epsilon, groups, needs) for groups in candidates],
-        (epsilon, users, wanted),
+        (epsilon, users, wanted, draws),
     )
 
 
 def _best_exact(
     questionnaire: Questionnaire,
     candidates: Sequence[tuple[QuestionGroup, ...]],
-    terms: tuple[float, int, Sequence[float | None]],
+    terms: tuple[float, int, Sequence[float | None], int],
 ) -> tuple[QuestionGroup, ...]:
     """Return the candidate with the smallest errors by the exact laws."""
-    epsilon, users, targets = terms
+    epsilon, users, targets, draws = terms
     best: tuple[float, tuple[QuestionGroup, ...]] | None = None
     waiting = list(dict.fromkeys(candidates))
     tried: set[tuple[QuestionGroup, ...]] = set()
@@ -128,7 +130,9 @@ def _best_exact(
         groups = waiting.pop(0)
         tried.add(groups)
         try:
-            mechanism = JointNoise(questionnaire=questionnaire, groups=groups, epsilon=epsilon)
+            mechanism = JointNoise(
+                questionnaire=questionnaire, groups=groups, epsilon=epsilon, draws=draws
+            )
             cost = _cost(mechanism, users, targets)
         except ParameterError as problem:
             reason = reason or str(problem)
@@ -321,10 +325,16 @@ class QuestionnairePlan:
         asked = [OneOf(text="margin", items=side) for side in sides]
         group = self.mechanism.group_of(number)
         others = [other for other in group.questions if other != number]
-        kept = [self.form.questionnaire.questions[other] for other in others]
+        questions = self.form.questionnaire.questions
+        kept = [_without_branch(questions[other]) for other in others]
         replaced = Questionnaire((*kept, *asked))
         alone = QuestionGroup(group.epsilon, tuple(range(len(replaced))))
-        noise = JointNoise(questionnaire=replaced, groups=(alone,), epsilon=self.mechanism.epsilon)
+        noise = JointNoise(
+            questionnaire=replaced,
+            groups=(alone,),
+            epsilon=self.mechanism.epsilon,
+            draws=self.mechanism.draws,
+        )
         apart = max(noise.law(len(kept) + side).half_width(0.95) for side in range(2))
         return 100 * of_table / self.users, 100 * apart / self.users
 
@@ -340,7 +350,8 @@ class QuestionnairePlan:
             return None
 
         def is_met(step: int) -> bool:
-            return make_plan(self.form, self.users, _LEAST_EPSILON * 1.01**step).is_met
+            epsilon = _LEAST_EPSILON * 1.01**step
+            return make_plan(self.form, self.users, epsilon, self.mechanism.draws).is_met
 
         most = math.ceil(math.log(_LARGEST_EPSILON / _LEAST_EPSILON) / math.log(1.01))
         if not is_met(most):
@@ -362,9 +373,14 @@ class QuestionnairePlan:
         plan = self
         kept = list(range(len(self.form.questionnaire)))
         while not plan.is_met and len(kept) > 1:
-            worst = max(plan.lines, key=lambda line: line.half_width / (line.target or math.inf))
+            # A question that decides whether another one is asked stays as long as that one.
+            needed = {_branch_of(question) for question in plan.form.questionnaire.questions}
+            free = [line for line in plan.lines if line.number - 1 not in needed]
+            worst = max(free, key=lambda line: line.half_width / (line.target or math.inf))
             dropped.append(kept.pop(worst.number - 1) + 1)
-            plan = make_plan(_keep(self.form, kept), self.users, self.mechanism.epsilon)
+            smaller = _keep(self.form, kept)
+            noise = self.mechanism
+            plan = make_plan(smaller, self.users, noise.epsilon, noise.draws)
         return tuple(sorted(dropped)) if plan.is_met else ()
 
     @property
@@ -420,24 +436,49 @@ class QuestionnairePlan:
         }
 
 
-def make_plan(form: Form, users: int, epsilon: float) -> QuestionnairePlan:
-    """Plan a questionnaire for a table of so many people, at this epsilon for all answers."""
+def make_plan(form: Form, users: int, epsilon: float, draws: int = 1) -> QuestionnairePlan:
+    """Plan a questionnaire of which so many people answer, at this epsilon for all answers.
+
+    draws: how many noises are added: 1 to a table, 2 by two servers
+    """
     people = check_integer("users", users, least=1)
     loss = check_positive("epsilon", epsilon)
-    groups = find_groups(form.questionnaire, people, loss, targets=form.targets, named=form.groups)
+    groups = find_groups(
+        form.questionnaire, people, loss, targets=form.targets, named=form.groups, draws=draws
+    )
     mechanism = JointNoise(
-        questionnaire=form.questionnaire, groups=groups, epsilon=loss, users=people
+        questionnaire=form.questionnaire, groups=groups, epsilon=loss, draws=draws, users=people
     )
     return QuestionnairePlan(form, mechanism, people)
 
 
+def _branch_of(question: Question) -> int | None:
+    """Return the question on which it depends that this one is asked."""
+    return None if question.only_if is None else question.only_if.question
+
+
+def _without_branch(question: Question) -> Question:
+    """Return a question that everybody is asked and that has noise of the same size."""
+    if question.only_if is None:
+        return question
+    if isinstance(question, ChoiceQuestion):
+        places = range(len(question.answers))
+        return OneOf(text=question.text, items=tuple(map(str, places)))
+    # "Does not apply" is the same cell as "prefer not to say".
+    return replace(question, only_if=None, skip=True)
+
+
 def _keep(form: Form, numbers: Sequence[int]) -> Form:
-    """Return the form with some of its questions only."""
+    """Return the form with some of its questions only; texts of other languages are left out."""
+    questions = []
+    for number in numbers:
+        question = form.questionnaire.questions[number]
+        if question.only_if is not None:
+            place = list(numbers).index(question.only_if.question)
+            question = replace(question, only_if=replace(question.only_if, question=place))
+        questions.append(question)
     return Form(
-        replace(
-            form.questionnaire,
-            questions=tuple(form.questionnaire.questions[number] for number in numbers),
-        ),
+        replace(form.questionnaire, questions=tuple(questions), translations=()),
         tuple(form.sources[number] for number in numbers),
         tuple(form.targets[number] for number in numbers),
         tuple(form.groups[number] for number in numbers),

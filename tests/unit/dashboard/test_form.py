@@ -7,7 +7,6 @@ from faircount.dashboard.form import (
     advice,
     budget_of,
     check_name,
-    facts_of,
     language_of,
     people_of,
     wishes_of,
@@ -117,7 +116,7 @@ def test_a_budget_is_asked_for_where_people_have_a_name() -> None:
     )
     with pytest.raises(ParameterError, match="budget_epsilon must be a number"):
         budget_of({**GOOD, "population": "staff"}, wishes)
-    assert facts_of({**GOOD, "question": " Why? "}).question == "Why?"
+    assert wishes_of({**GOOD, "question": " Why? "}).questionnaire.text == "Why?"
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "", "a b", "x" * 61])

@@ -24,6 +24,7 @@ from faircount.owner.invitations import (
 )
 from faircount.owner.page_export import PageFacts
 from faircount.owner.people import People
+from faircount.owner.questions import one_question
 from faircount.protocol import SERVERS, SurveyParameters
 from faircount.protocol.simulator import set_up
 from faircount.server.common.page_files import make_bundle, page_hash
@@ -34,7 +35,7 @@ ADDRESS = "https://count.example.org"
 @pytest.fixture(scope="module")
 def params() -> SurveyParameters:
     texts: dict[str, Any] = {
-        "question": "Which <city>?",
+        "questionnaire": one_question("Which <city>?", ["x", "y"]).questionnaire,
         "owner": "A & B",
         "s1_operator": "One",
         "s2_operator": "Two",

@@ -6,7 +6,7 @@ import { axisOf, chart, drawingRow } from "./chart.js";
 import { againstText, conditionText } from "./conditions.js";
 import { element, englishText, ownerText } from "./dom.js";
 import { isEnglish } from "./endings.js";
-import { formatNumber, formatPercent, formatSmall, translate } from "./language.js";
+import { decimalsFor, formatNumber, formatPercent, formatSmall, translate } from "./language.js";
 import { buttons, formatValues, row, section, sentence, table } from "./parts.js";
 
 const FILE_TYPES = ["png", "svg", "xlsx", "html", "csv", "json"];
@@ -53,7 +53,11 @@ function changes({ before, changes: items }) {
 
 /** A difference of shares in percentage points, with its sign. */
 const formatChange = (difference) =>
-  formatNumber(100 * difference, { maximumFractionDigits: 1, signDisplay: "exceptZero" });
+  formatNumber(100 * difference, {
+    minimumFractionDigits: 1,
+    maximumFractionDigits: 1,
+    signDisplay: "exceptZero",
+  });
 
 /** Whether every response was proven to be one vote. */
 function validity({ validity: votes }) {
@@ -79,12 +83,14 @@ function endingDetail(code, detail) {
 
 function estimates({ estimates: items, consistent, users }) {
   const axis = axisOf(items);
+  const decimals = decimalsFor(items);
+  const format = (share) => formatPercent(share, decimals);
   const rows = items.flatMap((item, at) => [
     row(
       ownerText("span", item.item),
-      translate("percent", { value: formatPercent(item.estimate) }),
-      translate("range", { low: formatPercent(item.low), high: formatPercent(item.high) }),
-      translate("percent", { value: formatPercent(consistent[at]) }),
+      translate("percent", { value: format(item.estimate) }),
+      translate("range", { low: format(item.low), high: format(item.high) }),
+      translate("percent", { value: format(consistent[at]) }),
     ),
     drawingRow(4, chart({ ...item, consistent: consistent[at] }, axis)),
   ]);
@@ -93,7 +99,7 @@ function estimates({ estimates: items, consistent, users }) {
 }
 
 /** Planned and achieved side by side, then as a sentence. */
-function guarantee({ promised, guarantee: { holds }, codes }) {
+function guarantee({ promised, guarantee: { holds }, codes, record }) {
   const numbers = (epsilon, delta) => [
     formatNumber(epsilon, { maximumSignificantDigits: 4 }),
     formatSmall(delta),
@@ -114,6 +120,7 @@ function guarantee({ promised, guarantee: { holds }, codes }) {
     {},
     element("h3", {}, translate("guaranteeTitle")),
     table(translate("guaranteeCaption"), ["guaranteeWhen", "epsilon", "delta"], rows),
+    record.one_operator ? sentence("guaranteeOneOperator", {}, { class: "warning" }) : null,
     ...statements,
     sentence("resultAgain", {}, { class: "quiet" }),
   );

@@ -459,6 +459,9 @@ const en = {
   promise:
     "Imagine somebody who thinks that two answers of a person are equally likely. Even after " +
     "seeing the result, they can be at most {sure} % sure which one it is.",
+  guaranteeOneOperator:
+    "One operator ran both servers and could have read every answer: this was a trial. The " +
+    "guarantee holds against everybody else.",
   guaranteeExact:
     "Exactly: ({epsilon}, {delta})-differential privacy for replacing one person's answer. " +
     "Against: {against}. Condition: {condition}.",
@@ -480,6 +483,7 @@ const en = {
   condition_no_helper_looks: "no helping participant looks at what it receives",
   condition_s1_noise: "the coordinator (S1) adds its noise and keeps it secret",
   condition_s2_noise: "the aggregator (S2) adds its noise and keeps it secret",
+  condition_one_operator: "nobody who runs both servers combines their shares",
   condition_either_noise:
     "the coordinator (S1) or the aggregator (S2) adds its noise and keeps it secret",
   condition_public_groups: "it is public which group a participant is in",
@@ -1084,6 +1088,9 @@ const de = {
   promise:
     "Angenommen, jemand hält zwei Antworten einer Person für gleich wahrscheinlich. Selbst wer " +
     "das Ergebnis kennt, kann dann höchstens zu {sure} % sicher sein, welche es ist.",
+  guaranteeOneOperator:
+    "Ein Betreiber hat beide Server betrieben und hätte jede Antwort lesen können: Das war ein " +
+    "Probelauf. Die Garantie gilt gegenüber allen anderen.",
   guaranteeExact:
     "Genau: ({epsilon}, {delta})-Differential-Privacy, wenn die Antwort einer Person ersetzt " +
     "wird. Gegenüber: {against}. Bedingung: {condition}.",
@@ -1109,6 +1116,7 @@ const de = {
   condition_no_helper_looks: "keine helfende Person sieht nach, was sie bekommt",
   condition_s1_noise: "der Koordinator (S1) fügt sein Rauschen hinzu und hält es geheim",
   condition_s2_noise: "der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
+  condition_one_operator: "niemand, der beide Server betreibt, fügt deren Anteile zusammen",
   condition_either_noise:
     "der Koordinator (S1) oder der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
   condition_public_groups: "es ist öffentlich, in welcher Gruppe eine Person ist",

@@ -3,9 +3,11 @@
 import { bytesText } from "../client/bytes.js";
 import { unscaled } from "../client/canonical_json.js";
 import { estimates } from "../client/estimates.js";
+import { hasOneOperator } from "../client/operators.js";
 import { axisOf, chart, drawingRow } from "./chart.js";
 import { element, ownerText } from "./dom.js";
-import { formatNumber, formatPercent, formatSmall, translate } from "./language.js";
+import { decimalsFor, formatNumber, formatPercent, formatSmall, translate } from "./language.js";
+import { operatorNames } from "./operators.js";
 
 /** The section with the result. */
 export function resultSection(params, published) {
@@ -28,6 +30,9 @@ export function resultSection(params, published) {
     element("p", { class: "quiet" }, translate("resultText")),
     element("p", { class: "quiet" }, translate(validity, votes)),
     element("p", { class: "quiet" }, translate("resultRealized", privacy)),
+    hasOneOperator(params)
+      ? ownerText("p", translate("resultOneOperator", operatorNames(params)), { class: "warning" })
+      : null,
   );
 }
 
@@ -35,22 +40,26 @@ function table(rows, axis, included) {
   const headings = ["resultItem", "resultShare", "resultRange"].map((name) =>
     element("th", { scope: "col" }, translate(name)),
   );
+  const decimals = decimalsFor(rows);
+  const rowsOf = (row) => [textRow(row, decimals), drawingRow(3, chart(row, axis))];
   return element(
     "table",
     {},
     element("caption", {}, translate("resultCaption", { included: formatNumber(included) })),
     element("thead", {}, element("tr", {}, headings)),
-    element("tbody", {}, rows.flatMap((row) => [textRow(row), drawingRow(3, chart(row, axis))])),
+    element("tbody", {}, rows.flatMap(rowsOf)),
   );
 }
 
-function textRow(row) {
-  const range = { low: formatPercent(row.low), high: formatPercent(row.high) };
+function textRow(row, decimals) {
+  const [low, high, value] = [row.low, row.high, row.estimate].map((share) =>
+    formatPercent(share, decimals),
+  );
   return element(
     "tr",
     {},
     element("th", { scope: "row" }, ownerText("span", row.item)),
-    element("td", {}, translate("percent", { value: formatPercent(row.estimate) })),
-    element("td", {}, translate("range", range)),
+    element("td", {}, translate("percent", { value })),
+    element("td", {}, translate("range", { low, high })),
   );
 }
