@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from simulation.trial_sheets import trial_sheet
+
 from faircount.demo.invalid_reports import invalid_kinds
 from faircount.protocol import ClientState, Message, Topology, end_phase, resume
 from faircount.protocol.peers.member import Member
@@ -226,7 +228,8 @@ def _lose(sim: Simulation, op: Op) -> None:
 
 def _second_device(sim: Simulation, op: Op) -> None:
     at = op.who % len(sim.devices)
-    sim.devices[at] = ClientState(sim.setup.invitations[at], at)
+    sheet = trial_sheet(sim.setup.params.questionnaire, at)
+    sim.devices[at] = ClientState(sim.setup.invitations[at], sheet)
     sim.generation[at] += 1
 
 
@@ -243,9 +246,10 @@ def _owner(sim: Simulation, op: Op) -> None:
     at = op.who % len(sim.devices)
     device = sim.devices[at]
     has_answered = device is not None and bool(device.acknowledgements)
-    blank = ClientState(sim.setup.invitations[at], at)
+    sheet = trial_sheet(sim.setup.params.questionnaire, at)
+    blank = ClientState(sim.setup.invitations[at], sheet)
     owned = sim.client.start(sim.setup.params, blank, sim.crypto, sim.entropy)
-    sim.monitor.items |= sim.client.counted_as(owned)
+    sim.monitor.sheets |= sim.client.counted_as(owned)
     withdrawn = sim.client.withdraw(owned)
     messages = (withdrawn.waiting[0], owned.waiting[0], sim.client.outcome_request(owned))
     answers = sim.send_to_s1(messages[op.how % len(messages)])
@@ -292,7 +296,7 @@ def _invalid(sim: Simulation, op: Op) -> None:
         params, invitation, row, seed, keys, sim.entropy, sim.crypto
     )
     sim.monitor.invalid.add(state.public_key)
-    sim.monitor.items[invitation.user] = at
+    sim.monitor.sheets[invitation.user] = device.sheet
     sim.devices[at] = replace(device, state=state, waiting=(state.report,))
 
 

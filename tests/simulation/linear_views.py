@@ -138,7 +138,7 @@ def _elements_of_view(enumerator: ViewEnumerator, observer: Observer) -> Iterato
         if owner_of(name) in observer.owners:
             yield name, value
     for i in observer.owners:
-        yield ("answer", i), int(enumerator.devices[i].state.answer)
+        yield ("answer", i), int(enumerator.devices[i].state.sheet[0])
 
 
 def _known_masks(

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
+
 from faircount.core.errors import MalformedError
+from faircount.core.questions import Sheet
 from faircount.protocol.peers.messages import AcceptedMembers, AggregateTotal
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.roles.coordinator import Coordinator
@@ -50,7 +53,7 @@ class Monitor:
 
     Attributes:
         params: of the survey
-        items: name of a participant in the accepted set -> the item that it counts for
+        sheets: name of a participant in the accepted set -> the answers that it counts with
         problems: what should not have happened
         rosters: proposed rosters, by digest
         manifests: by hash
@@ -72,7 +75,7 @@ class Monitor:
     """
 
     params: SurveyParameters
-    items: dict[bytes, int | None] = field(default_factory=dict)
+    sheets: dict[bytes, Sheet | None] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     rosters: dict[bytes, tuple[Entry, ...]] = field(default_factory=dict)
     manifests: dict[bytes, Message] = field(default_factory=dict)
@@ -377,23 +380,25 @@ def _observe_published(monitor: Monitor, result: Published) -> None:
 
 
 def _name(entry: Entry) -> bytes:
-    """The name in `Monitor.items`: the user id, or the key of a reporter without one."""
+    """The name in `Monitor.sheets`: the user id, or the key of a reporter without one."""
     user, public_key = entry
     return public_key if user == ANONYMOUS_ID else user
 
 
 def check_histogram(monitor: Monitor, result: Published, entries: Sequence[Entry]) -> None:
-    """Check that the counts are those of these participants' items."""
-    expected = [0] * monitor.params.N
+    """Check that the counts are those of these participants' answers."""
+    expected = np.zeros(monitor.params.N, dtype=np.int64)
     for entry in entries:
-        item = monitor.items[_name(entry)]
-        if item is not None:
-            expected[item] += 1
-    is_counted_once = max(expected) <= 1
+        sheet = monitor.sheets[_name(entry)]
+        if sheet is not None:
+            expected += monitor.params.mechanism.cells_of(sheet)
+    # In the first question every participant has an answer of its own.
+    first = monitor.params.questionnaire.questions[0]
+    is_counted_once = max(expected[: first.cells]) <= 1
     has_minimum = len(entries) >= monitor.params.minimum
-    if list(result.counts) != expected or not is_counted_once or not has_minimum:
+    if list(result.counts) != expected.tolist() or not is_counted_once or not has_minimum:
         monitor.problems.append(
-            f"counts {list(result.counts)} are not those of the accepted set, {expected}"
+            f"counts {list(result.counts)} are not those of the accepted set, {expected.tolist()}"
         )
 
 

@@ -12,6 +12,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+from simulation.trial_sheets import trial_sheet
+
 from faircount.core.entropy import SeededStream
 from faircount.protocol import (
     Aggregator,
@@ -90,7 +92,8 @@ class Simulation:
         self.s1 = self.setup.s1.copy().replace_fields(crypto=self.crypto)
         self.s2 = self.setup.s2.copy().replace_fields(crypto=self.crypto)
         self.devices: list[ClientState | None] = [
-            ClientState(invitation, i) for i, invitation in enumerate(self.setup.invitations)
+            ClientState(invitation, trial_sheet(self.setup.params.questionnaire, i))
+            for i, invitation in enumerate(self.setup.invitations)
         ]
         # How often a participant began again without the state of an earlier device.
         self.generation = [0] * users
@@ -208,7 +211,7 @@ class Simulation:
         self.devices[at] = after
         if isinstance(request, Withdrawal) and isinstance(response, Acknowledgement):
             self.monitor.withdrawn |= self.client.counted_as(after).keys()
-        self.monitor.items |= self.client.counted_as(after)
+        self.monitor.sheets |= self.client.counted_as(after)
         return has_progressed(device, after)
 
     def _start(self, at: int) -> ClientState | None:
@@ -217,7 +220,7 @@ class Simulation:
         if device is not None and device.state is None:
             device = self.client.start(self.setup.params, device, self.crypto, self.entropy)
             self.devices[at] = device
-            self.monitor.items |= self.client.counted_as(device)
+            self.monitor.sheets |= self.client.counted_as(device)
         return device
 
     def crash_device(self, at: int) -> None:

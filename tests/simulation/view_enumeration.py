@@ -17,8 +17,9 @@ import numpy as np
 
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy, SeededStream
+from faircount.core.questions import Sheet
 from faircount.mechanisms.base import Collected, FrequencyMechanism
-from faircount.mechanisms.secret_shared import as_field_mechanism
+from faircount.mechanisms.secret_shared import as_field_mechanism, as_one_question
 from faircount.mechanisms.two_stage import TSS, as_two_stage
 from faircount.protocol import (
     EXPLICIT,
@@ -109,8 +110,9 @@ def _draw(entropy: Entropy, outcomes: Outcomes) -> tuple[int, ...]:
     return possible[chosen][0]
 
 
-def _draw_vector(params: SurveyParameters, answer: int, entropy: Entropy) -> Residues:
-    outcome = np.array(_draw(entropy, responses(params.mechanism, answer)))
+def _draw_vector(params: SurveyParameters, sheet: Sheet, entropy: Entropy) -> Residues:
+    mechanism = as_one_question(params.mechanism)
+    outcome = np.array(_draw(entropy, responses(mechanism, int(str(sheet[0])))))
     return (outcome % params.q).astype(dtype_for(params.q))
 
 
@@ -127,13 +129,13 @@ class _EnumeratedServersClient(TwoServersClient):
     def start(
         self, params: SurveyParameters, blank: ClientState, crypto: CryptoSuite, entropy: Entropy
     ) -> ClientState:
-        vector = _draw_vector(params, blank.answer, entropy)
+        vector = _draw_vector(params, blank.sheet, entropy)
         keys = crypto.keypair(entropy)
         seed = entropy.bytes(SEED_BYTES)
         state = two_servers_user.make_report(
             params, blank.invitation, vector, seed, keys, entropy, crypto
         )
-        return ClientState(blank.invitation, blank.answer, state, (state.report,))
+        return ClientState(blank.invitation, blank.sheet, state, (state.report,))
 
 
 class _EnumeratedExplicitClient(ExplicitClient):
@@ -141,7 +143,7 @@ class _EnumeratedExplicitClient(ExplicitClient):
         self, client: ClientState, placed: Any, entropy: Entropy
     ) -> explicit_user.Sharer:
         params = placed.params
-        vector = _draw_vector(params, client.answer, entropy)
+        vector = _draw_vector(params, client.sheet, entropy)
         elements = _field_elements(params.q)
         shares = np.zeros((placed.n, params.N), dtype=dtype_for(params.q))
         for j in range(placed.n):
@@ -155,7 +157,7 @@ class _EnumeratedMaskedClient(MaskedClient):
         self, client: ClientState, placed: Any, entropy: Entropy
     ) -> masked_user.Masker:
         member = placed.member
-        vector = _draw_vector(member.params, client.answer, entropy)
+        vector = _draw_vector(member.params, client.sheet, entropy)
         return masked_user.make_report(placed, vector, member.crypto.keypair(entropy), entropy)
 
 
@@ -164,7 +166,7 @@ class _EnumeratedTwoStageClient(TwoStageClient):
         self, client: ClientState, placed: Any, entropy: Entropy
     ) -> two_stage_user.Participant:
         mechanism = placed.params.mechanism
-        outcome = _draw(entropy, responses(mechanism, client.answer))
+        outcome = _draw(entropy, responses(mechanism, int(str(client.sheet[0]))))
         size = mechanism.reported_items
         bits = np.array(outcome[:size], dtype=dtype_for(placed.params.q))
         return two_stage_user.make_report(placed, client.invitation, outcome[size:], bits, entropy)
@@ -208,7 +210,7 @@ class ViewEnumerator:
         self.first_devices = dict[tuple[int, int], Node]()
         for i, invitation in enumerate(self.setup.invitations):
             for answer in range(mechanism.N):
-                self.first_devices[i, answer] = Node(ClientState(invitation, answer))
+                self.first_devices[i, answer] = Node(ClientState(invitation, (answer,)))
         if Phase.ENROLLING in topology.phases:
             self._enrol()
 

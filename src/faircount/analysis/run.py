@@ -225,7 +225,10 @@ def _play_protocol(
     options: dict[str, float] = {}
     if survey.promise[0] is None:
         options["epsilon"] = _epsilon_to_publish(survey)
-    return play(positions, survey, topology, entropy=entropy, progress=progress, **options)
+    result = play(positions, survey, topology, entropy=entropy, progress=progress, **options)
+    # A frequency mechanism counts the answers to one question.
+    assert isinstance(result, Result)  # noqa: S101
+    return result
 
 
 def _epsilon_to_publish(survey: FrequencyMechanism) -> float:

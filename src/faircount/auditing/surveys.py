@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
+from faircount.core.errors import ParameterError
+from faircount.core.questions import Sheet
+from faircount.estimation.result import Result
 from faircount.mechanisms.secret_shared import FieldMechanism, as_field_mechanism
 from faircount.mechanisms.survey_log import SurveyLog
 from faircount.mechanisms.verified import Placement, Tally
@@ -39,6 +42,8 @@ def make_survey_runner(name: str, epsilon: float) -> RunSurveys:
             log = SurveyLog()
             recording = record_draws(mechanism, log)
             result = play(answers, recording, topology, entropy=entropy, epsilon=published)
+            if not isinstance(result, Result):
+                raise ParameterError("only surveys with one question are audited whole")
             sums = _sums_of_two_items(result.aggregate, mechanism)
             for seen, pair in zip(views, pairs, strict=True):
                 seen.append(mechanism.survey_view(sums, log, answers, pair.adversary))
@@ -60,8 +65,8 @@ def record_draws(mechanism: FieldMechanism, log: SurveyLog) -> FieldMechanism:
     class Recording(kind):  # type: ignore[misc]
         """The audited mechanism; every method returns what it returns there."""
 
-        def respond_as(self, user: int, answer: int, entropy: Entropy) -> Any:
-            response = super().respond_as(user, answer, entropy)
+        def respond_as(self, user: int, sheet: Sheet, entropy: Entropy) -> Any:
+            response = super().respond_as(user, sheet, entropy)
             log.responses.append(response)
             return response
 

@@ -23,8 +23,8 @@ def _forge_bits(*answer: int, coins: int = 0) -> Forgery:
     def forge(layout: ReportLayout, entropy: Entropy) -> Residues:
         bits = np.zeros(layout.bits, dtype=np.int64)
         bits[: len(answer)] = answer
-        # The coins of a report follow its votes.
-        bits[layout.items :] = coins
+        # The coins of a report follow its answers.
+        bits[layout.answer_bits :] = coins
         return prove(layout, from_signed(bits, layout.q), uniform(layout.q, layout.degree, entropy))
 
     return forge
@@ -83,6 +83,6 @@ def invalid_kinds(layout: ReportLayout) -> Mapping[str, Forgery]:
     """The forgeries that are invalid for reports of this layout."""
     kinds = dict(INVALID)
     # Without coins this one is a valid report.
-    if not layout.coins:
+    if layout.answer_bits == layout.bits:
         del kinds["a coin of two"]
     return kinds

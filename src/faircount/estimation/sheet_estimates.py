@@ -20,7 +20,6 @@ from faircount.core.questions import (
     Table,
 )
 from faircount.core.questions.kinds import (
-    SKIP_LABEL,
     ChoiceQuestion,
     SeveralItems,
     SumQuestion,
@@ -28,6 +27,7 @@ from faircount.core.questions.kinds import (
 from faircount.estimation.consistency import project_to_simplex
 from faircount.mechanisms.count_law import NoiseLaw
 from faircount.mechanisms.joint_noise.mechanism import JointNoise
+from faircount.mechanisms.server_joint import ServerJoint
 
 SHARE = "share"
 MEAN = "mean"
@@ -64,12 +64,19 @@ class _Released:
     number: int
     question: Question
     cells: tuple[int, ...]
-    mechanism: JointNoise
+    mechanism: JointNoise | ServerJoint
     included: int
     error: float
 
     def law(self, block: int = 0) -> NoiseLaw:
         return self.mechanism.law(self.number, block)
+
+    def missing_law(self, question: ChoiceQuestion) -> NoiseLaw:
+        """Return the law of the noise in the number of people who gave none of the choices."""
+        terms = len(question.answers) - len(question.choices)
+        if terms < 2:
+            return self.law()
+        return self.mechanism.law_of_sum(self.number, terms)
 
     def bounds(self, value: int, law: NoiseLaw, error: float, top: int) -> tuple[int, int]:
         """Return the least and greatest true sum in [0, top] for a published value."""
@@ -82,7 +89,7 @@ def estimate_question(
     question: Question,
     number: int,
     cells: Ints,
-    mechanism: JointNoise,
+    mechanism: JointNoise | ServerJoint,
     included: int,
     error: float,
 ) -> tuple[Estimate, ...]:
@@ -104,11 +111,13 @@ def _estimate_choice(released: _Released, question: ChoiceQuestion) -> list[Esti
         counts = [n - counts[0], counts[0]]
     consistent = project_to_simplex(np.array(counts) / n)
     rows = _estimate_shares(released, question.answers, counts, consistent)
-    if question.skip:
-        rows += _shares_of_answered(released, question.choices, counts[:-1], counts[-1])
+    if question.may_be_missing:
+        choices = len(question.choices)
+        missing = (sum(counts[choices:]), released.missing_law(question))
+        rows += _shares_of_answered(released, question.choices, counts[:choices], missing)
     if isinstance(question, ScaleCounts):
         rows.append(_mean_of_scores(released, question, counts, consistent))
-    if isinstance(question, Bands) and not question.skip:
+    if isinstance(question, Bands) and not question.may_be_missing:
         rows.append(_median_of_bands(released, question, counts, consistent))
     if isinstance(question, Table):
         rows += _estimate_margins(released, question, consistent)
@@ -137,14 +146,16 @@ def _shares_of_answered(
     released: _Released,
     labels: Sequence[str],
     counts: Sequence[int],
-    skipped: int,
-    skip_block: int = 0,
+    missing: tuple[int, NoiseLaw],
 ) -> list[Estimate]:
-    """Return shares among those who answered: both intervals have half of the error."""
+    """Return shares among those who answered: both intervals have half of the error.
+
+    missing: the noisy number of people without an answer, and the law of its noise
+    """
     n = released.included
     half = released.error / 2
-    fewest, most = released.bounds(skipped, released.law(skip_block), half, n)
-    answered = max(n - skipped, 1)
+    fewest, most = released.bounds(*missing, half, n)
+    answered = max(n - missing[0], 1)
     rows = []
     for label, count in zip(labels, counts, strict=True):
         low, high = released.bounds(count, released.law(), half, n)
@@ -170,8 +181,8 @@ def _mean_of_scores(
     points = len(question.items)
     scores = np.arange(points)
     total = int(scores @ np.array(counts[:points]))
-    # With skip, half of the error is for the number of those who answered.
-    error = released.error / 2 if question.skip else released.error
+    # Half of the error is for the number of those who answered, where it is not known.
+    error = released.error / 2 if question.may_be_missing else released.error
     low = 0
     high = 0
     for least in range(1, points):
@@ -183,17 +194,18 @@ def _mean_of_scores(
         low += bounds[0]
         high += bounds[1]
     answered = (n, n, n)
-    if question.skip:
-        fewest, most = released.bounds(counts[-1], released.law(), error, n)
-        answered = (max(n - counts[-1], 1), max(n - fewest, 1), max(n - most, 1))
+    missing = sum(counts[points:])
+    if question.may_be_missing:
+        fewest, most = released.bounds(missing, released.missing_law(question), error, n)
+        answered = (max(n - missing, 1), max(n - fewest, 1), max(n - most, 1))
     mean = total / answered[0]
-    weights = np.append(scores, mean) if question.skip else scores
+    weights = np.append(scores, [mean] * (len(counts) - points))
     spread = _contrast_variance(weights.astype(np.float64), released.law(), len(counts))
     kept = consistent[:points]
     nearest = float(scores @ kept / kept.sum()) if kept.sum() > 0 else (points - 1) / 2
     return Estimate(
         "",
-        MEAN + OF_ANSWERED if question.skip else MEAN,
+        MEAN + OF_ANSWERED if question.may_be_missing else MEAN,
         1 + mean,
         1 + min(low / answered[1], points - 1),
         1 + min(high / answered[2], points - 1),
@@ -267,9 +279,11 @@ def _estimate_items(released: _Released, question: SeveralItems) -> list[Estimat
     counts = list(released.cells)
     nearest = np.clip(np.array(counts) / n, 0.0, 1.0)
     rows = _estimate_shares(released, question.items, counts[:items], nearest[:items])
-    if question.skip:
-        rows += _estimate_shares(released, [SKIP_LABEL], counts[items:], nearest[items:], 1)
-        rows += _shares_of_answered(released, question.items, counts[:items], counts[items], 1)
+    if question.may_be_missing:
+        label = question.missing_label
+        rows += _estimate_shares(released, [label], counts[items:], nearest[items:], 1)
+        missing = (counts[items], released.law(1))
+        rows += _shares_of_answered(released, question.items, counts[:items], missing)
     return rows
 
 
@@ -279,13 +293,13 @@ def _estimate_sum(released: _Released, question: SumQuestion) -> list[Estimate]:
     largest = question.largest
     origin = float(question.origin)
     unit = float(question.unit)
-    error = released.error / 2 if question.skip else released.error
+    error = released.error / 2 if question.may_be_missing else released.error
     total = released.cells[0]
     low, high = released.bounds(total, released.law(), error, largest * n)
     rows = []
     people = (n, n, n)
     variance = released.law().variance
-    if question.skip:
+    if question.may_be_missing:
         answered = released.cells[1]
         counted = released.law(1)
         fewest, most = released.bounds(answered, counted, error, n)
@@ -301,6 +315,6 @@ def _estimate_sum(released: _Released, question: SumQuestion) -> list[Estimate]:
     ends = (mean, min(low / people[1], largest), min(high / people[2], largest))
     estimate, least, greatest = (origin + unit * steps for steps in ends)
     nearest = origin + unit * min(max(mean, 0.0), largest)
-    measure = MEAN + OF_ANSWERED if question.skip else MEAN
+    measure = MEAN + OF_ANSWERED if question.may_be_missing else MEAN
     deviation = unit * math.sqrt(variance) / people[0]
     return [Estimate("", measure, estimate, least, greatest, deviation, nearest), *rows]

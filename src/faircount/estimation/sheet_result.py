@@ -23,6 +23,7 @@ from faircount.estimation.presentation import (
 from faircount.estimation.result import add_conditions, void_if
 from faircount.estimation.sheet_estimates import SHARE, Estimate, estimate_question
 from faircount.mechanisms.joint_noise.mechanism import JointNoise
+from faircount.mechanisms.server_joint import ServerJoint
 
 ASSUMPTION = "every row of the table holds what that person answered"
 
@@ -82,7 +83,7 @@ class QuestionnaireResult(ArrayValue):
     notes:       what a reader must know
     """
 
-    mechanism: JointNoise
+    mechanism: JointNoise | ServerJoint
     cells: Ints
     included: int
     facts: Mapping[str, object] = field(default_factory=dict)

@@ -38,6 +38,9 @@ FREQUENCY = {
     "grr": ("local_frequency", "GRR"),
 }
 
+# Mechanisms for the answers to several questions, in surveys.
+QUESTIONNAIRE = {"server-joint": ("server_joint", "ServerJoint")}
+
 # The same for mechanisms that estimate a mean.
 MEAN = {"duchi": ("local_mean", "Duchi"), "pm": ("local_mean", "PM")}
 
@@ -86,7 +89,7 @@ def _is_redefinition(name: str, kind: "type[Mechanism]") -> bool:
 
 def names() -> tuple[str, ...]:
     """Return the names of all mechanisms without importing one."""
-    return (*FREQUENCY, *MEAN, *_registered)
+    return (*FREQUENCY, *QUESTIONNAIRE, *MEAN, *_registered)
 
 
 def frequency_names() -> tuple[str, ...]:
@@ -102,7 +105,7 @@ def mechanism(name: str) -> "type[Mechanism]":
         return _registered[name]
     if name not in names():
         raise ParameterError(f"mechanism must be one of {', '.join(names())}, not {name!r:.40}")
-    module, attribute = {**FREQUENCY, **MEAN}[name]
+    module, attribute = {**FREQUENCY, **QUESTIONNAIRE, **MEAN}[name]
     found: type[Mechanism] = getattr(import_module(f"faircount.mechanisms.{module}"), attribute)
     return found
 
@@ -119,5 +122,5 @@ def shared_mechanisms() -> "dict[str, type[FieldMechanism]]":
     """Return the mechanisms that make shares, which are those that a survey can run."""
     from faircount.mechanisms.secret_shared import FieldMechanism
 
-    classes = frequency_mechanisms().items()
+    classes = [(name, mechanism(name)) for name in (*frequency_names(), *QUESTIONNAIRE)]
     return {name: kind for name, kind in classes if issubclass(kind, FieldMechanism)}

@@ -6,7 +6,8 @@
 The class hierarchy adds one property at a time:
 
     FieldMechanism      sums are revealed in F_q; how q is chosen
-    SharedMechanism     responses are vectors that are shared additively (Algorithm 2)
+    VectorMechanism     responses are vectors that are shared additively (Algorithm 2)
+    SharedMechanism     the same for one question: who gives which of N answers
     NoiseMechanism      every user adds noise; insiders and dropouts add none that counts
     BoundedNoise        noise that stays within bounds except with probability 2^-60
     TableNoise          noise that every user draws from one table
@@ -25,6 +26,8 @@ from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, insi
 from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
+from faircount.core.questions import Questionnaire, Sheet
+from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.core.validation import check_counts, check_integer
 from faircount.mechanisms.base import (
     Collected,
@@ -77,7 +80,7 @@ class DerivedParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FieldMechanism(FrequencyMechanism):
+class FieldMechanism(Mechanism):
     """A mechanism whose sums are revealed in a prime field F_q.
 
     If q is just above the largest honest sum, nearly every residue is a plausible sum. `spare_bits`
@@ -105,6 +108,19 @@ class FieldMechanism(FrequencyMechanism):
 
     @property
     @abstractmethod
+    def N(self) -> int:  # noqa: N802 - the paper's name
+        """Number of revealed sums: one per item, or one per cell of a questionnaire."""
+
+    @abstractmethod
+    def check_questionnaire(self, questionnaire: Questionnaire) -> None:
+        """Refuse questions that are not the ones whose answers the mechanism counts."""
+
+    @abstractmethod
+    def cells_of(self, sheet: Sheet) -> Ints:
+        """Return what one person's answers add to the N sums, before sampling and noise."""
+
+    @property
+    @abstractmethod
     def sum_span(self) -> int:
         """The largest minus the smallest honest sum of an item."""
 
@@ -119,7 +135,7 @@ class FieldMechanism(FrequencyMechanism):
         return 2
 
     @abstractmethod
-    def respond_as(self, user: int, answer: int, entropy: Entropy) -> Any:
+    def respond_as(self, user: int, sheet: Sheet, entropy: Entropy) -> Any:
         """Compute the response of the user at place `user` of the roster, as its client does."""
 
     @abstractmethod
@@ -138,6 +154,15 @@ class FieldMechanism(FrequencyMechanism):
         """The numbers that follow from the parameters; None for those a mechanism lacks."""
         names = [field.name for field in fields(DerivedParameters)]
         return DerivedParameters(**{name: getattr(self, name, None) for name in names})
+
+    @property
+    def noise_tables(self) -> str:
+        """The outcomes and cumulative probabilities of all noise tables; empty without one."""
+        table = self.derived_parameters.table
+        if table is None:
+            return ""
+        rows = zip(table.values, table.cumulative, strict=True)
+        return "".join(f"{value} {cumulative}\n" for value, cumulative in rows)
 
     @property
     def steps_per_count(self) -> int:
@@ -181,34 +206,10 @@ class FieldMechanism(FrequencyMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedMechanism(FieldMechanism):
+class VectorMechanism(FieldMechanism):
     """A mechanism with additive shares over F_q: Algorithm 2, for any vectors."""
 
     collected: ClassVar[Collected] = Collected.SUM
-
-    @abstractmethod
-    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
-        """Return the vectors, as signed integers, of the users at these places of the roster."""
-
-    def respond(self, answers: NDArray[Any], entropy: Entropy) -> Residues:
-        """Return one row of N residues per user for answers given as item positions."""
-        positions = self.positions(answers)
-        responses = np.empty((self.n, self.N), dtype=dtype_for(self.modulus))
-        # Blocks of users in roster order; the size of a block determines how the stream is read.
-        for users in np.array_split(np.arange(self.n), 1 + self.n * self.N // _BLOCK):
-            rows = self._draw_residues(positions[users], users, entropy)
-            responses[users[0] : users[-1] + 1] = rows
-        return responses
-
-    def respond_as(self, user: int, answer: int, entropy: Entropy) -> Residues:
-        """Compute the response of the user at place `user` of the roster, as its client does."""
-        place = np.array([check_integer("user", user, most=self.n - 1)])
-        position = self.positions(np.array([answer]), 1)
-        row: Residues = self._draw_residues(position, place, entropy)[0]
-        return row
-
-    def _draw_residues(self, positions: Ints, users: Ints, entropy: Entropy) -> Residues:
-        return from_signed(self.contribute(positions, users, entropy), self.modulus)
 
     def total(self, responses: Residues) -> Residues:
         """Return the sum of all vectors mod q."""
@@ -234,17 +235,81 @@ class SharedMechanism(FieldMechanism):
         }
         return combine(sums, self.modulus), facts
 
-    @property
-    def response_bits(self) -> int:
-        """Size of a vector of N packed field elements."""
-        return packed_bits(self.modulus, self.N)
-
     def check_sum(self, total: Residues) -> Residues:
         """Return a revealed sum, or raise unless it has one canonical residue per item."""
         if np.shape(total) != (self.N,):
             raise AnswerError(f"a sum must have {self.N} entries, one per item")
         check_residues(total, self.modulus)
         return total
+
+    def _signed_sums(self, rows: Residues) -> Ints:
+        """Return the sum of vectors of residues as signed integers."""
+        return to_signed(sum_rows(rows, self.modulus), self.modulus, self.min_sum)
+
+    def check_included(self, included: int) -> int:
+        """Return the number of users in the sum, or raise unless it lies between 1 and n."""
+        return check_integer("included", included, least=1, most=self.n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneQuestion(FrequencyMechanism, FieldMechanism):
+    """What all mechanisms in a field have in common that count the answers to one question."""
+
+    def check_questionnaire(self, questionnaire: Questionnaire) -> None:
+        """Refuse anything but one question with exactly the answers that the mechanism counts."""
+        first = questionnaire.questions[0]
+        labels = tuple(str(label) for label in self.domain.labels)
+        if len(questionnaire) > 1 or not isinstance(first, ChoiceQuestion):
+            raise ParameterError(
+                f"{self.name} counts the answers to one question with exactly one answer each: "
+                "several questions, and other kinds, need the mechanism server-joint or laplace"
+            )
+        if first.answers != labels:
+            raise ParameterError(f"{self.name} was created for other answers than the question has")
+
+    def position_of(self, sheet: Sheet) -> Ints:
+        """Return the position of the one answer of a sheet, as an array."""
+        if len(sheet) != 1:
+            raise AnswerError("a sheet has one answer, since there is one question")
+        return self.positions(np.array(sheet), 1)
+
+    def cells_of(self, sheet: Sheet) -> Ints:
+        """Return 1 for the answer, and 0 for all others."""
+        cells: Ints = one_hot(self.position_of(sheet), self.N)[0]
+        return cells
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedMechanism(OneQuestion, VectorMechanism):
+    """Vectors for one question, one entry per item."""
+
+    @abstractmethod
+    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
+        """Return the vectors, as signed integers, of the users at these places of the roster."""
+
+    def respond(self, answers: NDArray[Any], entropy: Entropy) -> Residues:
+        """Return one row of N residues per user for answers given as item positions."""
+        positions = self.positions(answers)
+        responses = np.empty((self.n, self.N), dtype=dtype_for(self.modulus))
+        # Blocks of users in roster order; the size of a block determines how the stream is read.
+        for users in np.array_split(np.arange(self.n), 1 + self.n * self.N // _BLOCK):
+            rows = self._draw_residues(positions[users], users, entropy)
+            responses[users[0] : users[-1] + 1] = rows
+        return responses
+
+    def respond_as(self, user: int, sheet: Sheet, entropy: Entropy) -> Residues:
+        """Compute the response of the user at place `user` of the roster, as its client does."""
+        place = np.array([check_integer("user", user, most=self.n - 1)])
+        row: Residues = self._draw_residues(self.position_of(sheet), place, entropy)[0]
+        return row
+
+    def _draw_residues(self, positions: Ints, users: Ints, entropy: Entropy) -> Residues:
+        return from_signed(self.contribute(positions, users, entropy), self.modulus)
+
+    @property
+    def response_bits(self) -> int:
+        """Size of a vector of N packed field elements."""
+        return packed_bits(self.modulus, self.N)
 
     def adversary_view(
         self, responses: Residues, answers: NDArray[Any], copies: int, adversary: Adversary
@@ -270,14 +335,6 @@ class SharedMechanism(FieldMechanism):
         if not adversary.insiders:
             return sums
         return np.hstack([sums - known, known])
-
-    def _signed_sums(self, rows: Residues) -> Ints:
-        """Return the sum of vectors of residues as signed integers."""
-        return to_signed(sum_rows(rows, self.modulus), self.modulus, self.min_sum)
-
-    def check_included(self, included: int) -> int:
-        """Return the number of users in the sum, or raise unless it lies between 1 and n."""
-        return check_integer("included", included, least=1, most=self.n)
 
     def check_population(self, population: NDArray[Any]) -> Ints:
         """Return the counts per item of those who take part, or raise if they exceed n."""
@@ -452,6 +509,14 @@ def as_field_mechanism(mechanism: Mechanism) -> FieldMechanism:
             f"{mechanism.name} makes no shares, so no protocol runs it: choose one that does"
         )
     return mechanism
+
+
+def as_one_question(mechanism: Mechanism) -> OneQuestion:
+    """Return the mechanism with its type, or raise unless it makes shares of one question."""
+    shared = as_field_mechanism(mechanism)
+    if not isinstance(shared, OneQuestion):
+        raise ParameterError(f"{mechanism.name} is made for a questionnaire, not for one question")
+    return shared
 
 
 def share_holders(users: int, parties: int | None) -> int:

@@ -24,7 +24,7 @@ from faircount.mechanisms.decoys import CoinNoise, coin_noise, count_heads
 from faircount.mechanisms.laplace import LaplaceNoise, laplace_bound, laplace_noise
 from faircount.mechanisms.secret_shared import AUDITED_USERS
 from faircount.mechanisms.survey_log import SurveyLog
-from faircount.mechanisms.verified import VerifiedMechanism
+from faircount.mechanisms.verified import VerifiedMechanism, VerifiedVotes
 from faircount.mechanisms.worst_pair import WorstPair
 
 S1_AND_USERS = Adversary(AdversaryCode.S1_AND_PARTICIPANTS)
@@ -37,13 +37,14 @@ _AGGREGATORS = (S2, S2_AND_USERS)
 _RELIED_ON = {S1: S2_NOISE, S1_AND_USERS: S2_NOISE, S2: S1_NOISE, S2_AND_USERS: S1_NOISE}
 
 
-def _is_server(adversary: Adversary) -> bool:
+def is_server(adversary: Adversary) -> bool:
+    """Whether the adversary is a server, which knows its own noise."""
     return adversary in _RELIED_ON
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerNoise(VerifiedMechanism):
-    """Common base of both mechanisms: who protects from whom, and the view of an audit."""
+class NoiseOfServers(VerifiedMechanism):
+    """Who protects from whom where both servers add the whole noise."""
 
     servers_add_noise: ClassVar[bool] = True
     parameter_docs: ClassVar[dict[str, str]] = {
@@ -72,13 +73,18 @@ class ServerNoise(VerifiedMechanism):
             return None
         return _RELIED_ON.get(adversary, EITHER_NOISE)
 
+
+@dataclass(frozen=True, kw_only=True)
+class ServerNoise(NoiseOfServers, VerifiedVotes):
+    """Common base of both mechanisms for one question: the view of an audit."""
+
     def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return any two neighbouring data sets: noise protects all of them equally."""
         against = adversary or self.default_adversary
         users = self.users or AUDITED_USERS
         small = replace(self, users=users, dropouts=0, items=self.domain.labels[:2])
         # A server knows its own noise; a reader knows neither.
-        channel = small.single_server_channel if _is_server(against) else small.channel(users)
+        channel = small.single_server_channel if is_server(against) else small.channel(users)
         return WorstPair.for_added_noise(small, users, channel, against)
 
     @property
@@ -118,7 +124,7 @@ class ServerNoise(VerifiedMechanism):
         The noise is part of the view: if that of the other server depends on it, the sums tell more
         than they should.
         """
-        return np.hstack([sums - known, known]) if _is_server(adversary) else sums
+        return np.hstack([sums - known, known]) if is_server(adversary) else sums
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,13 +40,14 @@ from faircount.accounting.guarantee import (
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
+from faircount.core.questions import Sheet
 from faircount.core.validation import check_fraction, check_integer, check_real
 from faircount.mechanisms.base import Collected, Mechanism, Progress, check_range, set_fields
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, DrawTable, draw_distinct_keys
 from faircount.mechanisms.sampling import Sampling, count_hidden_holders
-from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, FieldMechanism
+from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, OneQuestion
 from faircount.mechanisms.survey_log import SurveyLog
 from faircount.mechanisms.worst_pair import Marginal, MixedPair, WorstPair
 from faircount.sharing.additive import combine, exchange
@@ -98,7 +99,7 @@ class TwoStageSum:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TSS(Sampling, FieldMechanism):
+class TSS(Sampling, OneQuestion):
     """Two-stage sampling, Algorithm 3.
 
     `alpha` is M/N. `gamma` = 1 is the uniform second stage, above 1 it is the adaptive one. An item
@@ -201,10 +202,10 @@ class TSS(Sampling, FieldMechanism):
         """Draw coin, set and bits of every user (Algorithm 3, lines 2 to 9)."""
         return self._draw_responses(self.positions(answers), entropy)
 
-    def respond_as(self, user: int, answer: int, entropy: Entropy) -> TwoStageResponse:
+    def respond_as(self, user: int, sheet: Sheet, entropy: Entropy) -> TwoStageResponse:
         """Compute the response of the user at place `user` of the roster, as its client does."""
         check_integer("user", user, most=self.n - 1)
-        return self._draw_responses(self.positions(np.array([answer]), 1), entropy)
+        return self._draw_responses(self.position_of(sheet), entropy)
 
     def _draw_responses(self, positions: Ints, entropy: Entropy) -> TwoStageResponse:
         # The stream is read in this order: all first-stage coins, all coins for the own item, then

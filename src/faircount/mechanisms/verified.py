@@ -1,13 +1,15 @@
-"""Mechanisms with validity proofs: every counted user adds exactly one vote, and cannot add more.
+"""Mechanisms with validity proofs: every counted user adds exactly one sheet, and no more.
 
-A report is N + m bits: a one-hot answer and m fair coins, where m may be 0. The sender proves to
-both servers that all of them are bits and that the answer is one vote; neither server sees any of
-them. The noise that hides the answers must then be such that no sender can bias it: noise of the
-servers (`server_noise.py`), or coins of the users that are inverted and assigned to items by values
-which nobody knew before (`placed_coins.py`).
+A report is M + m bits: M bits of the answers and m fair coins, where m may be 0. The sender proves
+to both servers that all of them are bits, and that the bits of the answers satisfy public linear
+constraints, such as "these N add up to 1": one vote. Neither server sees any of them. The servers
+add up the bits of all reports and open N weighted sums of them, the cells: for one question with N
+answers, the bits themselves. The noise that hides the answers must be such that no sender can bias
+it: noise of the servers (`server_noise.py`, `server_joint.py`), or coins of the users that are
+inverted and assigned to items by values which nobody knew before (`placed_coins.py`).
 
     user      report_bits                     shared, with a proof
-    servers   tally                           shares of the accepted reports, votes added up
+    servers   tally                           shares of the accepted reports added up, as cells
               add_up                          plus the coins, inverted and placed
               server_noise                    plus the server's own noise, if any
     revealed  the sum of both servers: counts and noise, distributed as in `channel`
@@ -26,9 +28,10 @@ from faircount.accounting.guarantee import Adversary, Guarantee
 from faircount.core.arrays import Bools, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
+from faircount.core.questions import Constraint, Sheet
 from faircount.core.validation import check_integer
 from faircount.mechanisms.base import Mechanism, set_fields
-from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
+from faircount.mechanisms.secret_shared import SharedMechanism, VectorMechanism, one_hot
 from faircount.sharing.field import add, dtype_for, from_signed, subtract, sum_rows
 from faircount.sharing.packing import packed_bits
 
@@ -63,15 +66,15 @@ class Placement:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """A server's shares of the members' reports: votes added up, coins one row per member."""
+    """A server's shares of the members' reports: cells added up, coins one row per member."""
 
-    votes: Residues
+    cells: Residues
     coins: Residues
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifiedMechanism(SharedMechanism):
-    """Every user has one proven vote, and no user can bias the noise.
+class VerifiedMechanism(VectorMechanism):
+    """Every user has one proven sheet of answers, and no user can bias the noise.
 
     `insiders` users may pool their knowledge with each other or with one server; `dropouts` users
     may be missing from the sum, or their reports be rejected.
@@ -101,24 +104,43 @@ class VerifiedMechanism(SharedMechanism):
             )
 
     @property
+    @abstractmethod
+    def answer_bits(self) -> int:
+        """M, the number of bits of the answers."""
+
+    @property
     def coins_per_user(self) -> int:
         """m, the number of fair coins in a report."""
         return 0
 
     @property
-    def proven_bits(self) -> tuple[int, int]:
-        """(N, m): N bits of the answer, exactly one of which is 1, and m coins."""
-        return self.N, self.coins_per_user
+    @abstractmethod
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What the M bits of every valid report satisfy."""
+
+    @abstractmethod
+    def open_bits(self, sums: Residues) -> Residues:
+        """Return the cells, one for each of the N revealed sums, from sums of the M bits mod q."""
+
+    @abstractmethod
+    def report_bits(self, sheet: Sheet, entropy: Entropy) -> Ints:
+        """Return the M + m bits that one user shares and proves."""
+
+    @property
+    def proven_bits(self) -> int:
+        """M + m, the number of bits of a report."""
+        return self.answer_bits + self.coins_per_user
 
     @property
     def min_field_size(self) -> int:
-        """A proof interpolates a polynomial with one point of the field per bit."""
-        return max(2, sum(self.proven_bits))
+        """A proof needs one point of the field per bit, and constraints that do not wrap around."""
+        needed = [constraint.least_modulus for constraint in self.constraints]
+        return max(2, self.proven_bits, *needed)
 
     @property
     def response_bits(self) -> int:
-        """Size of N + m packed field elements, without the proof."""
-        return packed_bits(self.modulus, sum(self.proven_bits))
+        """Size of M + m packed field elements, without the proof."""
+        return packed_bits(self.modulus, self.proven_bits)
 
     def check_adversary(self, adversary: object) -> Adversary:
         """Return the adversary; besides the usual ones, those with a stated guarantee."""
@@ -126,18 +148,6 @@ class VerifiedMechanism(SharedMechanism):
             if known == adversary:
                 return known
         return super().check_adversary(adversary)
-
-    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
-        """Return the bits of these users' reports: one-hot answers, then m fair coins."""
-        m = self.coins_per_user
-        coins = fair_bits(users.size * m, entropy).reshape(users.size, m)
-        return np.hstack([one_hot(answers, self.N), coins])
-
-    def report_bits(self, position: int, entropy: Entropy) -> Ints:
-        """Return the N + m bits that one user shares and proves, for an answer's position."""
-        place = np.zeros(1, dtype=np.int64)
-        bits: Ints = self.contribute(self.positions(np.array([position]), 1), place, entropy)[0]
-        return bits
 
     def server_noise(self, entropy: Entropy) -> Ints:
         """Draw what one server adds to its sum; zero where the noise comes from the users."""
@@ -166,19 +176,19 @@ class VerifiedMechanism(SharedMechanism):
     def tally(self, blocks: Iterable[Residues]) -> Tally:
         """Add up shares of the members' reports, which come in blocks with one row per member.
 
-        A row begins with the N + m bits; whatever follows them is ignored.
+        A row begins with the M + m bits; whatever follows them is ignored.
         """
-        answers = self.N
-        bits = sum(self.proven_bits)
+        answers = self.answer_bits
+        bits = self.proven_bits
         q = self.modulus
         kind = dtype_for(q)
-        votes = np.zeros(answers, dtype=kind)
+        sums = np.zeros(answers, dtype=kind)
         coins = [np.zeros((0, bits - answers), dtype=kind)]
         for rows in blocks:
-            votes = add(votes, sum_rows(rows[:, :answers], q), q)
+            sums = add(sums, sum_rows(rows[:, :answers], q), q)
             # A view instead of a copy would keep all rows of all blocks in memory.
             coins.append(rows[:, answers:bits].copy())
-        return Tally(votes, np.concatenate(coins))
+        return Tally(self.open_bits(sums), np.concatenate(coins))
 
     def add_up(self, tally: Tally, placement: Placement, *, constants: bool) -> Residues:
         """Return one server's part of the revealed sum, without noise.
@@ -190,7 +200,38 @@ class VerifiedMechanism(SharedMechanism):
         coins = tally.coins[placement.user, placement.coin]
         inverted = subtract(np.full_like(coins, int(constants)), coins, q)
         placed = np.where(placement.inverted, inverted, coins)
-        return add(tally.votes, sum_rows(placed, q), q)
+        return add(tally.cells, sum_rows(placed, q), q)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifiedVotes(VerifiedMechanism, SharedMechanism):
+    """One question: the bits of a report are a one-hot answer, proven to be one vote, and coins."""
+
+    @property
+    def answer_bits(self) -> int:
+        """A bit per item."""
+        return self.N
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Exactly one of the N bits is 1."""
+        return (Constraint(tuple((bit, 1) for bit in range(self.N)), 1),)
+
+    def open_bits(self, sums: Residues) -> Residues:
+        """Return the sums themselves: they are the counts of the items."""
+        return sums
+
+    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
+        """Return the bits of these users' reports: one-hot answers, then m fair coins."""
+        m = self.coins_per_user
+        coins = fair_bits(users.size * m, entropy).reshape(users.size, m)
+        return np.hstack([one_hot(answers, self.N), coins])
+
+    def report_bits(self, sheet: Sheet, entropy: Entropy) -> Ints:
+        """Return the N + m bits that one user shares and proves."""
+        place = np.zeros(1, dtype=np.int64)
+        bits: Ints = self.contribute(self.position_of(sheet), place, entropy)[0]
+        return bits
 
     def respond(self, answers: NDArray[Any], entropy: Entropy) -> Residues:
         """Return what every user adds to the sum, one row each, and two rows of server noise."""
@@ -204,7 +245,7 @@ class VerifiedMechanism(SharedMechanism):
         q = self.modulus
         rows = np.empty((self.n + 2, self.N), dtype=dtype_for(q))
         coins = np.empty((self.n, self.coins_per_user), dtype=dtype_for(q))
-        blocks = 1 + self.n * sum(self.proven_bits) // _BLOCK
+        blocks = 1 + self.n * self.proven_bits // _BLOCK
         for users in np.array_split(np.arange(self.n), blocks):
             bits = self._draw_residues(positions[users], users, entropy)
             rows[users] = bits[:, : self.N]

@@ -8,7 +8,7 @@ from typing import Any
 
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.base import Collected, FrequencyMechanism
-from faircount.mechanisms.secret_shared import as_field_mechanism
+from faircount.mechanisms.secret_shared import as_field_mechanism, as_one_question
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
 from faircount.protocol.survey.topology import Topology
 
@@ -111,7 +111,7 @@ def in_servers(mechanism: FrequencyMechanism, staying: int) -> InServers | None:
     if mechanism.collected is not Collected.SUM or mechanism.identical_for_all_users:
         return None
     try:
-        adapted = SERVERS.adapt_mechanism(as_field_mechanism(mechanism))
+        adapted = as_one_question(SERVERS.adapt_mechanism(as_one_question(mechanism)))
         return InServers(adapted, *adapted.expected_errors(staying), SERVERS.bytes_sent(adapted))
     except ParameterError as refusal:
         return InServers(reason=str(refusal))

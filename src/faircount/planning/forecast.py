@@ -13,7 +13,7 @@ from faircount.accounting.conditions import Condition
 from faircount.core.domain import Domain
 from faircount.core.errors import RefusedError
 from faircount.estimation.validity import ASSUMPTIONS
-from faircount.mechanisms.secret_shared import FieldMechanism, as_field_mechanism
+from faircount.mechanisms.secret_shared import OneQuestion, as_one_question
 from faircount.planning.dropout import DropoutCost, dropout_cost
 from faircount.planning.option import Option, percent
 from faircount.planning.question import Question
@@ -35,7 +35,7 @@ class Forecast:
     allowance_cost: what it costs that some may be missing, where users make the noise
     """
 
-    mechanism: FieldMechanism
+    mechanism: OneQuestion
     topology: Topology
     invited: int
     responses: int
@@ -140,10 +140,10 @@ def forecast(
     # The planner has found no parameters for it, and says why.
     if option.mechanism is None:
         raise RefusedError(option.reason).with_code("no_mechanism")
-    mechanism = as_field_mechanism(option.mechanism)
+    mechanism = as_one_question(option.mechanism)
     if items is not None:
         mechanism = replace(mechanism, items=items)
-    running = topology.adapt_mechanism(mechanism.for_survey())
+    running = as_one_question(topology.adapt_mechanism(mechanism.for_survey()))
     responses = minimum_after_dropouts(running)
     error, half_width = running.expected_errors(responses)
     fewest = _with_minimum(question, running)
@@ -161,7 +161,7 @@ def forecast(
     )
 
 
-def _with_minimum(question: Question, mechanism: FieldMechanism) -> FieldMechanism:
+def _with_minimum(question: Question, mechanism: OneQuestion) -> OneQuestion:
     """The mechanism with the minimum that suits it, if the owner has not given one.
 
     The planner gives all mechanisms the allowance of those in which users make the noise.

@@ -17,8 +17,10 @@ from typing import Any, Generic, TypeVar
 
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ProtocolError
+from faircount.core.questions import Sheet
 from faircount.estimation.result import Result
-from faircount.mechanisms.base import FrequencyMechanism
+from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.mechanisms.base import Mechanism
 from faircount.protocol.roles.aggregator import Aggregator, aggregate, mac_key_rows
 from faircount.protocol.roles.client import Client, ClientState, has_progressed
 from faircount.protocol.roles.coordinator import (
@@ -116,7 +118,7 @@ class SurveySetup:
 
 
 def set_up(
-    mechanism: FrequencyMechanism,
+    mechanism: Mechanism,
     topology: Topology,
     entropy: Entropy,
     crypto: CryptoSuite | None = None,
@@ -294,18 +296,18 @@ def run_phases(
 
 
 def play(
-    positions: Iterable[int],
-    mechanism: FrequencyMechanism,
+    answers: Iterable[int | Sheet],
+    mechanism: Mechanism,
     topology: Topology,
     *,
     entropy: Entropy | None = None,
     progress: Progress | None = None,
     **terms: Any,
-) -> Result:
+) -> Result | QuestionnaireResult:
     """Run a survey in which everybody responds, from the invitations to the result.
 
     Args:
-        positions: for every participant the position of the response in the item list
+        answers: for every participant a sheet, or the position of the answer to one question
         mechanism: the mechanism, not bound to a number of participants yet
         topology: how shares travel
         entropy: where all randomness comes from; the operating system unless given
@@ -316,20 +318,22 @@ def play(
         ProtocolError: the survey was aborted
     """
     source = entropy or SystemEntropy()
-    answers = [int(position) for position in positions]
-    bound = mechanism.bind(len(answers))
+    sheets: list[Sheet] = [
+        answer if isinstance(answer, tuple) else (int(answer),) for answer in answers
+    ]
+    bound = mechanism.bind(len(sheets))
     # Nobody drops out, so the dropout allowance is all the slack that the minimum needs.
     terms = {"minimum": minimum_after_dropouts(bound), **terms}
     survey = set_up(bound, topology, source, **terms)
     clients = [
-        ClientState(invitation, answer)
-        for invitation, answer in zip(survey.invitations, answers, strict=True)
+        ClientState(invitation, sheet)
+        for invitation, sheet in zip(survey.invitations, sheets, strict=True)
     ]
     end = run_phases(survey, clients, source, progress=progress, together=CLIENTS_PER_GROUP)
     return result_of(end.state)
 
 
-def result_of(s1: Coordinator) -> Result:
+def result_of(s1: Coordinator) -> Result | QuestionnaireResult:
     """The result that the aggregator signed, as estimates with intervals.
 
     Raises:

@@ -40,6 +40,7 @@ from faircount.core.questions.blocks import (
 
 SKIP_LABEL = "prefer not to say"
 NOT_APPLICABLE_LABEL = "does not apply"
+NO_ANSWER_LABEL = "no answer"
 
 # A finer number would make the law of its noise too long; a larger step loses next to nothing.
 MOST_STEPS = 10_000
@@ -93,6 +94,13 @@ class Question(ABC):
     def not_applicable(self) -> Answer:
         """The canonical answer of people whom the question does not concern."""
         return None
+
+    @property
+    def missing_label(self) -> str:
+        """What people without an answer are called where one cell counts all of them."""
+        if self.only_if is None:
+            return SKIP_LABEL
+        return NO_ANSWER_LABEL if self.skip else NOT_APPLICABLE_LABEL
 
     @property
     @abstractmethod

@@ -79,6 +79,11 @@ class Ball(ABC):
     cells: int
 
     @property
+    def reach(self) -> int:
+        """By how much one step of the radius may move a cell."""
+        return 1
+
+    @property
     @abstractmethod
     def dimension(self) -> int:
         """Dimension of the balls: how many cells can vary freely."""
@@ -132,6 +137,11 @@ class CubeBall(Ball):
 
     cells: int
     step: int = 1
+
+    @property
+    def reach(self) -> int:
+        """The step of the cube."""
+        return self.step
 
     @property
     def dimension(self) -> int:

@@ -294,9 +294,9 @@ def _extremes(question: Question) -> tuple[object, object]:
     With skip, one of them is "prefer not to say", so that its cell moves together with the others.
     """
     if isinstance(question, SeveralItems):
-        return None if question.skip else (), tuple(range(question.limit))
+        return None if question.may_be_missing else (), tuple(range(question.limit))
     if isinstance(question, SumQuestion):
-        return None if question.skip else 0, question.largest
+        return None if question.may_be_missing else 0, question.largest
     return 0, 1
 
 

@@ -17,11 +17,12 @@ Each topology implements `Client`, which holds no state of its own.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
+from faircount.core.questions import Sheet
 from faircount.protocol.survey.acknowledgement import verify_acknowledgement
 from faircount.protocol.survey.devices import ALL_NOTICES, sign_for_device
 from faircount.protocol.survey.inclusion import Entry, verify_inclusion
@@ -53,7 +54,7 @@ class ClientState(StoredState):
 
     Attributes:
         invitation: what entitles the participant to respond
-        answer: position of the chosen item in the item list
+        sheet: the participant's answers, one per question; never sent
         state: what the topology keeps; None before the first visit
         waiting: messages that the coordinator has not acknowledged yet, byte for byte
         acknowledgements: the coordinator's signatures for those that it has stored
@@ -66,7 +67,7 @@ class ClientState(StoredState):
 
     stored_tag = "client"
     invitation: Invitation
-    answer: int
+    sheet: Sheet = field(repr=False)
     state: TopologyClientState | None = None
     waiting: tuple[Message, ...] = ()
     acknowledgements: tuple[Acknowledgement, ...] = ()
@@ -209,9 +210,9 @@ class Client(ABC):
     ) -> ClientState:
         """Return the state after a rejection, or after a message of this topology."""
 
-    def counted_as(self, client: ClientState) -> dict[bytes, int | None]:
-        """Under which id, and for which item, a result that includes this client counts it."""
-        return {client.invitation.user: client.answer}
+    def counted_as(self, client: ClientState) -> dict[bytes, Sheet | None]:
+        """Under which id, and with which answers, a result that includes this client counts it."""
+        return {client.invitation.user: client.sheet}
 
 
 def require_state(client: ClientState, kind: type[Any]) -> Any:

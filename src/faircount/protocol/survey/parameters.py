@@ -8,23 +8,27 @@ fixes the same facts in its task configuration.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self, get_args, get_type_hints
 
 from faircount.accounting.guarantee import Relation
 from faircount.core.domain import Domain
 from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
+from faircount.core.questions import OneOf, QuestionGroup, Questionnaire
+from faircount.core.questions.kinds import SKIP_LABEL, ChoiceQuestion
+from faircount.core.questions.published import from_plain, to_plain
+from faircount.core.questions.questionnaire import EPSILON_BITS
 from faircount.core.validation import check_integer
-from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.exact_draws import DrawTable
+from faircount.mechanisms.base import Mechanism
 from faircount.mechanisms.registry import shared_mechanisms
-from faircount.mechanisms.secret_shared import FieldMechanism, as_field_mechanism
+from faircount.mechanisms.secret_shared import FieldMechanism, OneQuestion, as_field_mechanism
 from faircount.protocol.survey.remaining_privacy import minimum_responses, remaining_guarantee
 from faircount.protocol.survey.topology import Topology, topology_named
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.digests import params_digest, tagged_hash
 
-VERSION = 2
+VERSION = 3
 NO_COMMITMENT = bytes(32)
 NO_KEY = bytes(32)
 
@@ -53,6 +57,7 @@ class Keys:
 class SurveyParameters:
     """The parameters of a survey.
 
+    questionnaire: what is asked
     mechanism:  bound to n_max participants; it covers phi colluding ones
     minimum:    fewest responses with which a result is published
     epsilon, delta: the guarantee that is promised
@@ -66,7 +71,7 @@ class SurveyParameters:
     """
 
     survey: bytes
-    question: str
+    questionnaire: Questionnaire
     mechanism: FieldMechanism
     topology: Topology
     minimum: int
@@ -109,6 +114,7 @@ class SurveyParameters:
                 "phase_seconds needs one number of seconds for each of "
                 f"{len(self.topology.phases)} phases"
             )
+        self.mechanism.check_questionnaire(self.questionnaire)
         self.topology.adapt_mechanism(self.mechanism)  # refuses what cannot run there
         self.topology.check(self)
         needed = minimum_responses(self.mechanism, self.epsilon, self.delta)
@@ -135,12 +141,12 @@ class SurveyParameters:
 
     @property
     def N(self) -> int:  # noqa: N802 - the paper's name
-        """Number of items."""
+        """Number of revealed sums."""
         return self.mechanism.N
 
     @property
     def proven(self) -> bool:
-        """Whether every report has a proof that it is one vote."""
+        """Whether every report has a proof that it is one sheet of answers."""
         return self.mechanism.proven
 
     @cached_property
@@ -157,7 +163,7 @@ class SurveyParameters:
         return {
             "version": VERSION,
             "survey": self.survey.hex(),
-            "items": _labels(self.mechanism.domain),
+            **to_plain(self.questionnaire),
             "mechanism": self.mechanism.name,
             "settings": settings(self.mechanism),
             "derived": {
@@ -180,10 +186,12 @@ class SurveyParameters:
         """The parameters in published bytes; refused unless they encode to the same bytes again."""
         plain = canonical.decode(published)
         try:
+            questionnaire = from_plain(plain)
             found = cls(
                 survey=bytes.fromhex(plain["survey"]),
+                questionnaire=questionnaire,
                 mechanism=rebuild(
-                    plain["mechanism"], plain["items"], plain["n_max"], plain["settings"]
+                    plain["mechanism"], questionnaire, plain["n_max"], plain["settings"]
                 ),
                 topology=topology_named(plain["topology"]),
                 epsilon=canonical.parse_real(plain["epsilon"]),
@@ -209,7 +217,7 @@ class SurveyParameters:
         return found
 
 
-_TEXTS = ("question", "population", "owner", "purpose", "contact", "s1_operator", "s2_operator")
+_TEXTS = ("population", "owner", "purpose", "contact", "s1_operator", "s2_operator")
 _COPIED = (*_TEXTS, "minimum", "k", "t", "attempts", "grace")
 
 
@@ -238,7 +246,7 @@ def default_minimum(mechanism: FieldMechanism) -> int:
     return max(2, min(users // 2, max(10, quarter)))
 
 
-def minimum_after_dropouts(mechanism: FrequencyMechanism) -> int:
+def minimum_after_dropouts(mechanism: Mechanism) -> int:
     """Responses that are left if the mechanism's dropout allowance is used up.
 
     It is the minimum number of responses: owners choose a minimum, and the mechanism the noise.
@@ -247,12 +255,12 @@ def minimum_after_dropouts(mechanism: FrequencyMechanism) -> int:
 
 
 def propose(
-    mechanism: FrequencyMechanism,
+    mechanism: Mechanism,
     keys: Keys,
     *,
     survey: bytes,
     topology: Topology,
-    question: str = "",
+    questionnaire: Questionnaire | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     minimum: int | None = None,
@@ -262,7 +270,8 @@ def propose(
 
     Values that are not given default to the strongest that the mechanism keeps: the promise is the
     mechanism's own, with the largest delta of any number of responses from the minimum up. The
-    minimum leaves the mechanism's dropout allowance; without one it is the default minimum.
+    minimum leaves the mechanism's dropout allowance; without one it is the default minimum. The
+    questionnaire may be left out where the mechanism knows all that matters of it.
     """
     if minimum is None:
         mechanism = _with_dropout_allowance(as_field_mechanism(mechanism))
@@ -282,7 +291,7 @@ def propose(
     terms = {"attempts": topology.attempts, **topology.default_terms(adapted, others), **others}
     return SurveyParameters(
         survey=survey,
-        question=question,
+        questionnaire=questionnaire or questionnaire_of(adapted),
         mechanism=adapted,
         topology=topology,
         epsilon=float(promised),
@@ -302,12 +311,12 @@ def _with_dropout_allowance(mechanism: FieldMechanism) -> FieldMechanism:
     return replace(mechanism, dropouts=allowance)  # type: ignore[call-arg]
 
 
-_NOT_SETTINGS = ("items", "users")
+_NOT_SETTINGS = ("items", "users", "questionnaire")
 """Fields of every mechanism that the parameters publish under other names."""
 
 
 def settings(mechanism: FieldMechanism) -> dict[str, Any]:
-    """The mechanism's own fields, without items and users, as canonical values."""
+    """The mechanism's own fields, without users and questions, as canonical values."""
     real = _real_fields(type(mechanism))
     plain = {}
     for member in fields(mechanism):
@@ -317,7 +326,9 @@ def settings(mechanism: FieldMechanism) -> dict[str, Any]:
     return plain
 
 
-def rebuild(name: str, items: list[Any], users: int, values: Mapping[str, Any]) -> FieldMechanism:
+def rebuild(
+    name: str, questionnaire: Questionnaire, users: int, values: Mapping[str, Any]
+) -> FieldMechanism:
     """The mechanism with these settings, bound to this number of participants."""
     kind = shared_mechanisms().get(name)
     if kind is None:
@@ -329,7 +340,43 @@ def rebuild(name: str, items: list[Any], users: int, values: Mapping[str, Any]) 
     for key in _real_fields(kind):
         if own[key] is not None:
             own[key] = canonical.parse_real(own[key])
-    return kind(items=Domain(tuple(items)), users=users, **own)
+    if "groups" in own:
+        own["groups"] = tuple(_parse_group(group) for group in own["groups"])
+    asked: dict[str, Any] = {"questionnaire": questionnaire}
+    if issubclass(kind, OneQuestion):
+        asked = {"items": answers_of(questionnaire)}
+    return kind(users=users, **asked, **own)
+
+
+def answers_of(questionnaire: Questionnaire) -> Domain:
+    """The items of a mechanism that counts the answers to one question."""
+    first = questionnaire.questions[0]
+    if len(questionnaire) > 1 or not isinstance(first, ChoiceQuestion):
+        raise ParameterError(
+            "this mechanism counts the answers to one question with exactly one answer each"
+        )
+    return Domain(first.answers)
+
+
+def questionnaire_of(mechanism: FieldMechanism, text: str = "Which one?") -> Questionnaire:
+    """The questions that a mechanism counts; one question is asked with this text."""
+    if not isinstance(mechanism, OneQuestion):
+        known: Questionnaire = mechanism.questionnaire  # type: ignore[attr-defined]
+        return known
+    labels = [str(label) for label in mechanism.domain.labels]
+    skip = labels[-1] == SKIP_LABEL
+    items = labels[:-1] if skip else labels
+    return Questionnaire((OneOf(text=text, items=tuple(items), skip=skip),))
+
+
+def _parse_group(plain: Mapping[str, Any]) -> QuestionGroup:
+    # Exactly these keys, and whole numbers: the group decides how much noise a question gets.
+    if set(plain) != {"epsilon", "questions"}:
+        raise MalformedError("a group of questions has an epsilon and questions")
+    if any(type(number) is not int for number in plain["questions"]):
+        raise MalformedError("a group names its questions by number")
+    epsilon = Fraction(canonical.parse_integer(plain["epsilon"]), 1 << EPSILON_BITS)
+    return QuestionGroup(epsilon, tuple(plain["questions"]))
 
 
 def derive_values(mechanism: FieldMechanism) -> dict[str, Any]:
@@ -342,24 +389,13 @@ def derive_values(mechanism: FieldMechanism) -> dict[str, Any]:
         "allocation": "alike" if mechanism.identical_for_all_users else "first more",
         "q": str(mechanism.modulus),
         "p": None if values.p is None else canonical.format_real(values.p),
-        "tables": table_digest(values.table).hex(),
+        "tables": table_digest(mechanism.noise_tables).hex(),
     }
 
 
-def table_digest(table: DrawTable | None) -> bytes:
-    """Digest of a noise table, from outcomes and cumulative probabilities; zero without one."""
-    if table is None:
-        return NO_COMMITMENT
-    rows = zip(table.values, table.cumulative, strict=True)
-    text = "".join(f"{value} {cumulative}\n" for value, cumulative in rows)
-    return tagged_hash(b"table", text.encode())
-
-
-def _labels(domain: Domain) -> list[str | int]:
-    # `type` and not isinstance: True is an integer in Python, and another value in JSON.
-    if any(type(label) not in (str, int) for label in domain.labels):
-        raise ParameterError("the items of a survey must be text or whole numbers")
-    return list(domain.labels)  # type: ignore[arg-type]  # just checked
+def table_digest(tables: str) -> bytes:
+    """Digest of noise tables, from outcomes and cumulative probabilities; zero without one."""
+    return tagged_hash(b"table", tables.encode()) if tables else NO_COMMITMENT
 
 
 def _real_fields(kind: type[FieldMechanism]) -> set[str]:
@@ -378,5 +414,11 @@ def _plain_value(value: Any, *, is_real: bool) -> Any:
         return value
     if is_real:
         return canonical.format_real(float(value))
+    if isinstance(value, tuple):
+        return [_plain_group(group) for group in value]
     # Enumerations of text become plain text.
     return str(value) if isinstance(value, str) else value
+
+
+def _plain_group(group: QuestionGroup) -> dict[str, Any]:
+    return {"epsilon": str(group.scaled_epsilon), "questions": list(group.questions)}

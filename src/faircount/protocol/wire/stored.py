@@ -24,6 +24,7 @@ from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 import numpy as np
 
 from faircount.core.errors import FaircountError, MalformedError
+from faircount.core.questions import Sheet
 from faircount.protocol.wire import codec
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.field_codecs import FieldCodec, ListOf, Record
@@ -43,7 +44,7 @@ from faircount.protocol.wire.stored_codecs import (
     TaggedUnion,
 )
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the fields of any state, or their meaning, change; no other version is read."""
 
 _STATES: dict[str, "type[StoredState]"] = {}
@@ -105,9 +106,14 @@ _REGISTERED: dict[Any, FieldCodec] = {}
 _LAYOUTS: dict[type[Any], Record] = {}
 
 
-def register_codec(kind: type[Any], form: FieldCodec) -> None:
+def register_codec(kind: Any, form: FieldCodec) -> None:
     """Store values of a class with this codec, in whichever field they occur."""
     _REGISTERED[kind] = form
+
+
+# An answer is a position or a number of steps, positions, or nothing.
+_ANSWER = TaggedUnion((int, tuple, NoneType), (INT64, ListOf(INT64), None))
+register_codec(Sheet, ListOf(_ANSWER))
 
 
 def layout_of(kind: type[Any]) -> Record:
@@ -122,11 +128,11 @@ _PLAIN: Mapping[Any, FieldCodec] = {bytes: BYTES, str: TEXT, int: INT64, bool: B
 
 def stored_codec(hint: Any) -> FieldCodec:
     """The codec of a state's field with this annotation."""
-    if get_origin(hint) is not None:
-        return _generic_codec(get_origin(hint), get_args(hint), hint)
     # Registered classes first: some of them are dataclasses that must not be stored field by field.
     if hint in _REGISTERED:
         return _REGISTERED[hint]
+    if get_origin(hint) is not None:
+        return _generic_codec(get_origin(hint), get_args(hint), hint)
     if hint in _PLAIN:
         return _PLAIN[hint]
     if issubclass(hint, Enum):

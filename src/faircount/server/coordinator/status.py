@@ -172,19 +172,29 @@ def _result_dict(state: Coordinator, published: Published) -> dict[str, Any]:
     mechanism = params.mechanism
     # Counts travel as integers, in steps of the mechanism's resolution.
     counts = [steps / mechanism.steps_per_count for steps in published.counts]
-    labels = mechanism.domain.labels
     # Where everybody adds the same noise, the guarantee does not depend on who is included.
     places = () if mechanism.identical_for_all_users else state.rules.included_places(state)
     return {
         "included": published.included,
-        "counts": [
-            {"item": item, "count": count} for item, count in zip(labels, counts, strict=True)
-        ],
+        "questions": _counts_by_question(params, counts),
         "promised": _amounts(published.epsilon, published.delta),
         "realized": _amounts(published.realized_epsilon, published.realized_delta),
         "validity": validity_of(params, published).to_dict(),
         "places": list(places),
     }
+
+
+def _counts_by_question(params: SurveyParameters, counts: list[float]) -> list[dict[str, Any]]:
+    """The published sums of every question, in the order of its answers or cells."""
+    questions = params.questionnaire.questions
+    slices = params.questionnaire.cell_slices
+    # A mechanism for one question counts every answer, also the first of two.
+    if len(questions) == 1:
+        slices = (slice(None),)
+    return [
+        {"question": question.text, "counts": counts[where]}
+        for question, where in zip(questions, slices, strict=True)
+    ]
 
 
 def _amounts(epsilon: bytes, delta: bytes) -> dict[str, float]:

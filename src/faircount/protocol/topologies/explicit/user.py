@@ -14,6 +14,7 @@ import numpy as np
 from faircount.core.arrays import ArrayValue, Bools, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
+from faircount.core.questions import Sheet
 from faircount.protocol.peers.client import PeersClient
 from faircount.protocol.peers.member import Member
 from faircount.protocol.peers.peer_set import PeerSet, is_robustly_connected, parse_peer_set
@@ -56,16 +57,16 @@ class Sharer(ArrayValue, TopologyClientState):
     first_messages: tuple[PeerSum | Complaint, ...] = field(default=(), repr=False)
 
 
-def share(member: Member, answer: int, entropy: Entropy) -> Sharer:
+def share(member: Member, sheet: Sheet, entropy: Entropy) -> Sharer:
     """Draw response and shares, once (Algorithm 2, lines 2 to 9).
 
-    `answer` is the position of the chosen item in the item list.
+    `sheet` has the participant's answers, one per question.
     """
     params = member.params
     # Before the roster is verified its keys may be the coordinator's own.
     if member.index < 0:
         raise ProtocolError("verify the roster before sharing")
-    response = params.mechanism.respond_as(member.index, answer, entropy)
+    response = params.mechanism.respond_as(member.index, sheet, entropy)
     return make_report(member, response, uniform(params.q, (member.n, params.N), entropy), entropy)
 
 
@@ -225,7 +226,7 @@ class ExplicitClient(PeersClient):
 
     def draw_response(self, client: ClientState, placed: Member, entropy: Entropy) -> Sharer:
         """Draw vector and shares."""
-        return share(placed, client.answer, entropy)
+        return share(placed, client.sheet, entropy)
 
     def first_message(self, client: ClientState) -> Message:
         """The bundle of shares."""

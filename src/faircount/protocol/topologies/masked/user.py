@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from faircount.core.arrays import ArrayValue, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ShareError
+from faircount.core.questions import Sheet
 from faircount.protocol.peers import member as members
 from faircount.protocol.peers.client import PeersClient
 from faircount.protocol.peers.member import Member
@@ -149,13 +150,13 @@ def _neighbourhood_problem(
     return None
 
 
-def share(placed: Placed, answer: int, entropy: Entropy) -> Masker:
+def share(placed: Placed, sheet: Sheet, entropy: Entropy) -> Masker:
     """Draw response and mask key, and share the key, once.
 
-    `answer` is the position of the chosen item in the item list.
+    `sheet` has the participant's answers, one per question.
     """
     member = placed.member
-    response = member.params.mechanism.respond_as(member.index, answer, entropy)
+    response = member.params.mechanism.respond_as(member.index, sheet, entropy)
     return make_report(placed, response, member.crypto.keypair(entropy), entropy)
 
 
@@ -406,7 +407,7 @@ class MaskedClient(PeersClient):
 
     def draw_response(self, client: ClientState, placed: Placed, entropy: Entropy) -> Masker:
         """Draw vector and mask key."""
-        return share(placed, client.answer, entropy)
+        return share(placed, client.sheet, entropy)
 
     def first_message(self, client: ClientState) -> Message:
         """The shares of the mask key."""

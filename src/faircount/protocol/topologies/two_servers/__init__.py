@@ -27,11 +27,14 @@ draw the same noise, and every key is salted with the digest of the parameters. 
 proof of validity (`validity`), which both servers check together.
 """
 
+from fractions import Fraction
 from typing import Any
 
 from faircount.core.errors import ParameterError
+from faircount.core.questions import MostOf, Number, OneOf, Questionnaire
+from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.secret_shared import FieldMechanism
-from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.protocol.peers import vectors
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.phases import Phase
@@ -117,13 +120,25 @@ class TwoServers(Topology):
         return "too few come: plan with a larger dropout"
 
     def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
-        """Proven reports, or plain vectors in the odd variants.
+        """Proven sheets of three questions, or plain vectors in the odd variants.
 
         At so large an epsilon the noise is 0 except with probability 10^-8.
         """
-        if variant % 2 == 0:
-            return ServerLaplace(items=users, users=users, epsilon=40.0), {}
-        return noiseless_mechanism(users), {}
+        if variant % 2 == 1:
+            return noiseless_mechanism(users), {}
+        questionnaire = Questionnaire(
+            (
+                # One item per participant, so that a count of 2 is somebody counted twice.
+                OneOf(text="Who?", items=tuple(str(user) for user in range(max(3, users)))),
+                MostOf(text="Which two?", items=("a", "b", "c"), most=2),
+                Number(text="How many?", low=Fraction(0), high=Fraction(10), skip=True),
+            )
+        )
+        groups = split_epsilon(40.0, [range(len(questionnaire))])
+        mechanism = ServerJoint(
+            questionnaire=questionnaire, groups=groups, epsilon=40.0, users=users
+        )
+        return mechanism, {}
 
     def vector_size(self, mechanism: FieldMechanism) -> int:
         """Field elements that a client splits between the servers."""

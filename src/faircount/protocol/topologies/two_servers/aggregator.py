@@ -442,7 +442,7 @@ def _join_bitmaps(s: Aggregator, bitmaps: Iterable[bytes]) -> bytes:
 
 def _sum_proven(
     s: Aggregator,
-    votes: Residues,
+    cells: Residues,
     verifications: Iterable[PartVerification],
     context: AggregateContext,
 ) -> Residues:
@@ -453,7 +453,7 @@ def _sum_proven(
         count = int.from_bytes(part.members, "big").bit_count()
         elements = unpack(part.coins, s.params.q, count * coins_per_user)
         coins.append(elements.reshape(count, coins_per_user))
-    tally = Tally(votes, np.concatenate(coins))
+    tally = Tally(cells, np.concatenate(coins))
     return context.aggregate_share(Party.AGGREGATOR, s.noise_secret, tally)
 
 

@@ -471,7 +471,7 @@ def _with_aggregate_share(
 def _sum_proven(s: Coordinator, shares: Iterable[bytes], accepted: AcceptedReports) -> Residues:
     """The aggregate share of proven reports: coins are placed, and the server's noise is added."""
     context = AggregateContext.of(s.params, revealed_values(s), s.manifest_hash, accepted.members)
-    bits = sum(context.mechanism.proven_bits)
+    bits = context.mechanism.proven_bits
     blocks = batch_rows(shares, bits)
     # Only the bits are added up. The rest of a share is the proof.
     tally = context.mechanism.tally(first_elements(block, s.params.q, bits) for block in blocks)

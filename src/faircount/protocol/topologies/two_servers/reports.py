@@ -1,7 +1,7 @@
 """What clients secret-share in `servers`, and what each server computes from its shares.
 
 Without proofs a client shares the vector that its mechanism draws, and the servers sum the shares.
-With proofs it shares a report of bits together with a proof that it is one vote (`validity`), and
+With proofs it shares a report of bits together with a proof that it is one sheet (`validity`), and
 
     each server   computes its verifier share of every report, from the survey's one query
                   sums its shares of the valid reports, places the coins, adds noise
@@ -22,6 +22,7 @@ import numpy as np
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy, KeyStream
 from faircount.core.errors import ShareError
+from faircount.core.questions import Sheet
 from faircount.estimation.validity import FAILURE_BITS
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.verified import Placement, Tally, VerifiedMechanism, as_verified
@@ -55,7 +56,9 @@ def report_layout_of(mechanism: FieldMechanism) -> ReportLayout | None:
     if not mechanism.proven:
         return None
     proven = as_verified(mechanism)
-    return report_layout(proven.modulus, *proven.proven_bits, proven.n)
+    return report_layout(
+        proven.modulus, proven.answer_bits, proven.coins_per_user, proven.constraints, proven.n
+    )
 
 
 def vector_size(mechanism: FieldMechanism) -> int:
@@ -70,7 +73,10 @@ def describe_proof(mechanism: FieldMechanism) -> dict[str, object]:
     if layout is None:
         return {}
     proof = {
+        "bits": layout.answer_bits,
         "coins": layout.coins,
+        "constraints": len(layout.constraints),
+        "cells": mechanism.N,
         "degree": layout.degree,
         "modulus": list(layout.field.modulus),
         "failure_bits": FAILURE_BITS,
@@ -79,13 +85,13 @@ def describe_proof(mechanism: FieldMechanism) -> dict[str, object]:
     return {"proof": proof}
 
 
-def draw_vector(mechanism: FieldMechanism, answer: int, entropy: Entropy) -> Residues:
+def draw_vector(mechanism: FieldMechanism, sheet: Sheet, entropy: Entropy) -> Residues:
     """Draw what one client shares: its vector, or its report with the proof."""
     layout = report_layout_of(mechanism)
     if layout is None:
-        vector: Residues = mechanism.respond_as(0, answer, entropy)
+        vector: Residues = mechanism.respond_as(0, sheet, entropy)
         return vector
-    bits = as_verified(mechanism).report_bits(answer, entropy).astype(dtype_for(layout.q))
+    bits = as_verified(mechanism).report_bits(sheet, entropy).astype(dtype_for(layout.q))
     # The blind comes from the client's entropy, never from the seed that the aggregator gets.
     return prove(layout, bits, uniform(layout.q, layout.degree, entropy))
 

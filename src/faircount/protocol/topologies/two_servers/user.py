@@ -12,6 +12,7 @@ from hashlib import sha256
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
+from faircount.core.questions import Sheet
 from faircount.protocol.roles.client import Client, ClientState, TopologyClientState, require_state
 from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.invitations import Invitation
@@ -48,7 +49,7 @@ class Respondent(TopologyClientState):
 def respond(
     params: SurveyParameters,
     invitation: Invitation,
-    answer: int,
+    sheet: Sheet,
     entropy: Entropy,
     crypto: CryptoSuite | None = None,
 ) -> Respondent:
@@ -57,7 +58,7 @@ def respond(
     Args:
         params: the survey
         invitation: the participant's invitation to it
-        answer: position of the chosen item in the item list
+        sheet: the participant's answers, one per question
         entropy: source of everything that is drawn
         crypto: cryptography to use; the standard suite by default
     """
@@ -66,7 +67,7 @@ def respond(
         raise ProtocolError("the invitation is for other parameters: do not answer, ask the owner")
     crypto = StandardCrypto() if crypto is None else crypto
     # Whatever is random is drawn here and stored, so that a retry sends the same bytes.
-    response = draw_vector(params.mechanism, answer, entropy)
+    response = draw_vector(params.mechanism, sheet, entropy)
     seed = entropy.bytes(SEED_BYTES)
     return make_report(params, invitation, response, seed, crypto.keypair(entropy), entropy, crypto)
 
@@ -145,7 +146,7 @@ class TwoServersClient(Client):
         self, params: SurveyParameters, blank: ClientState, crypto: CryptoSuite, entropy: Entropy
     ) -> ClientState:
         """Draw the whole report."""
-        respondent = respond(params, blank.invitation, blank.answer, entropy, crypto)
+        respondent = respond(params, blank.invitation, blank.sheet, entropy, crypto)
         return replace(blank, state=respondent, waiting=(respondent.report,))
 
     def next_message(self, client: ClientState) -> Message | None:

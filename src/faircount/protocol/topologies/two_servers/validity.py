@@ -1,7 +1,8 @@
-"""A zero-knowledge proof that a secret-shared report is exactly one vote, checked by two servers.
+"""A zero-knowledge proof that a secret-shared report is one sheet of answers.
 
-A report is M = N + m bits w: a one-hot response of N bits and m coins. Over F_q, with
-Z = X (X - 1) ... (X - M + 1):
+Two servers check it together. A report is M bits w: those of all answers, then those of coins. The
+answers' bits satisfy t public linear constraints, such as "these five bits add up to 1". Over F_q,
+with Z = X (X - 1) ... (X - M + 1):
 
     client     draws a blind s, a uniform polynomial of degree < k
                f = the polynomial of degree < M with f(i) = w_i, plus Z s;  h = f (f - 1) / Z
@@ -9,18 +10,21 @@ Z = X (X - 1) ... (X - M + 1):
     query      one point r of F_{q^k} outside F_q for the whole survey, derived from a value of
                each server; both committed before anybody responded, and reveal when all shares
                are fixed
-    server     its verifier share: its shares of f(r), of h(r) and of the sum of the response's
-               bits, 2k + 1 elements, linear in its share of the report
-    accepted   f(r) (f(r) - 1) = Z(r) h(r), and the sum is 1
+    server     its verifier share: its shares of f(r), of h(r) and of the weighted sum of bits of
+               every constraint, 2k + t elements, linear in its share of the report
+    accepted   f(r) (f(r) - 1) = Z(r) h(r), and every sum has its public value
 
 It belongs to the fully linear proofs (FLP) of VDAF. Unlike Prio3 it has one query for the whole
 batch, and a point of an extension field in place of several repetitions.
 
 Sound: if some w_i is no bit, then f (f - 1) - h Z is not zero and has degree at most
-2 (M + k - 1), so it vanishes at no more than that many of the q^k - q points. Zero knowledge: k is
-prime and r outside F_q, so s(r) is uniform on F_{q^k}; Z(r) is not 0, so f(r) is uniform whatever w
-is, and h(r) follows from it. A second query about the same report would reveal more, so there is
-never one. No independent security review yet.
+2 (M + k - 1), so it vanishes at no more than that many of the q^k - q points. Given bits, a
+constraint that holds modulo q holds for whole numbers, because q is larger than its sums can
+differ. Each is opened by itself: a random combination of them would save a few bytes and add
+another chance to fail. Zero knowledge: k is prime and r outside F_q, so s(r) is uniform on F_{q^k};
+Z(r) is not 0, so f(r) is uniform whatever w is, and h(r) follows from it. The sums of the
+constraints are public values for every valid report. A second query about the same report would
+reveal more, so there is never one. No independent security review yet.
 """
 
 from dataclasses import dataclass
@@ -31,6 +35,7 @@ import numpy as np
 
 from faircount.core.arrays import Bools, Residues
 from faircount.core.errors import ParameterError
+from faircount.core.questions import Constraint
 from faircount.estimation.validity import FAILURE_BITS
 from faircount.sharing.expand import expand
 from faircount.sharing.extension_field import ExtensionField, extension_field, smallest_degree
@@ -49,17 +54,23 @@ MOST_BITS = 2600
 
 @dataclass(frozen=True, slots=True)
 class ReportLayout:
-    """The layout of a proven report: N response bits and m coins over F_q, a query of degree k."""
+    """The layout of a proven report over F_q, with a query of degree k.
+
+    answer_bits: bits of the answers
+    coins:       bits of coins, which follow them
+    constraints: what the bits of the answers satisfy
+    """
 
     q: int
-    items: int
+    answer_bits: int
     coins: int
+    constraints: tuple[Constraint, ...]
     degree: int
 
     @property
     def bits(self) -> int:
         """M, the number of bits that are proven."""
-        return self.items + self.coins
+        return self.answer_bits + self.coins
 
     @property
     def width(self) -> int:
@@ -69,7 +80,7 @@ class ReportLayout:
     @property
     def verifier_size(self) -> int:
         """Elements of a verifier share of one report."""
-        return 2 * self.degree + 1
+        return 2 * self.degree + len(self.constraints)
 
     @property
     def field(self) -> ExtensionField:
@@ -78,24 +89,30 @@ class ReportLayout:
 
 
 @lru_cache(maxsize=64)
-def report_layout(q: int, items: int, coins: int, users: int) -> ReportLayout:
+def report_layout(
+    q: int, answer_bits: int, coins: int, constraints: tuple[Constraint, ...], users: int
+) -> ReportLayout:
     """The layout in which an invalid report of `users` passes with probability 2^-40 at most.
 
     Raises:
-        ParameterError: too many bits, or fewer field elements than bits
+        ParameterError: too many bits, fewer field elements than bits, or a constraint that a false
+            report could satisfy modulo q
     """
-    bits = items + coins
+    bits = answer_bits + coins
     if bits > MOST_BITS:
         raise ParameterError(
-            f"{items} items and {coins} coins are {bits} bits, and reports of at most {MOST_BITS} "
-            "are proven here: ask about fewer items, or use a mechanism without proofs"
+            f"a report has {bits} bits, and reports of at most {MOST_BITS} are proven here: offer "
+            "fewer answers, or use a mechanism without proofs"
         )
     # Each bit needs a point of F_q of its own.
     if q < bits:
         raise ParameterError(
             f"{bits} bits are proven in a field of at least as many elements, not {q}"
         )
-    return ReportLayout(q, items, coins, smallest_degree(q, 2 * (bits - 1), users << FAILURE_BITS))
+    for constraint in constraints:
+        constraint.check_modulus(q)
+    degree = smallest_degree(q, 2 * (bits - 1), users << FAILURE_BITS)
+    return ReportLayout(q, answer_bits, coins, constraints, degree)
 
 
 def prove(layout: ReportLayout, bits: Residues, blind: Residues) -> Residues:
@@ -136,13 +153,16 @@ class Query:
         verifier = add(first, second, layout.q)
         f = verifier[:, :k]
         h = verifier[:, k : 2 * k]
-        votes = verifier[:, 2 * k]
+        sums = verifier[:, 2 * k :]
+        values = np.array(
+            [constraint.value % layout.q for constraint in layout.constraints], dtype=sums.dtype
+        )
         one = np.broadcast_to(layout.field.element(1).astype(f.dtype), f.shape)
         left = layout.field.multiply(f, subtract(f, one, layout.q))
         right = matrix_product(h, self.vanishing, layout.q)
         return np.asarray(
-            # check: one-vote - a malicious client votes many times in one report
-            (votes == 1)
+            # check: constraints - a malicious client chooses several answers in one report
+            (sums == values).all(axis=1)
             # check: only-bits - a malicious client adds a large or negative number to a count
             & (left == right).all(axis=1)
         )
@@ -162,12 +182,14 @@ def query_at(layout: ReportLayout, point: tuple[int, ...]) -> Query:
     basis, z = lagrange_basis_at(field, r, size)
     powers = field.powers(r, size + 2 * k - 1)
     # Linear in the report: f(r) = sum of w_i L_i(r) + Z(r) s(r), and h(r) by powers of r.
-    # Rows: w, s, h. Columns: f(r), h(r), the sum of the response's bits.
+    # Rows: w, s, h. Columns: f(r), h(r), the weighted sum of bits of every constraint.
     matrix = np.zeros((layout.width, layout.verifier_size), dtype=np.uint64)
     matrix[:size, :k] = basis
     matrix[size : size + k, :k] = field.multiply(powers[:k], z)
     matrix[size + k :, k : 2 * k] = powers
-    matrix[: layout.items, 2 * k] = 1
+    for column, constraint in enumerate(layout.constraints, 2 * k):
+        for bit, weight in constraint.weights:
+            matrix[bit, column] = weight % layout.q
     return Query(layout, matrix, field.multiplication_matrix(z))
 
 

@@ -71,7 +71,7 @@ def verify_part(
     verification = PartVerification(
         decrypted, accepted, pack_verifier_shares(own_shares, layout), coins
     )
-    return verification, tally.votes
+    return verification, tally.cells
 
 
 def _decrypt_seeds(

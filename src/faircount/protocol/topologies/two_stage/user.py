@@ -22,6 +22,7 @@ import numpy as np
 from faircount.core.arrays import ArrayValue, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
+from faircount.core.questions import Sheet
 from faircount.mechanisms.two_stage import as_two_stage
 from faircount.protocol.peers.client import PeersClient
 from faircount.protocol.peers.member import Member
@@ -94,15 +95,15 @@ class Participant(ArrayValue, TopologyClientState):
     first_messages: tuple[SlotSums | SlotComplaint, ...] = field(default=(), repr=False)
 
 
-def indicate(member: Member, invitation: Invitation, answer: int, entropy: Entropy) -> Participant:
+def indicate(member: Member, invitation: Invitation, sheet: Sheet, entropy: Entropy) -> Participant:
     """Draw coin, set and bits, once (Algorithm 3, lines 2 to 9).
 
-    `answer` is the position of the chosen item in the item list.
+    `sheet` has the participant's answers, one per question.
     """
     if member.index < 0:
         raise ProtocolError("verify the roster of a two-stage survey before indicating")
     # Everything random about the response is drawn here, once, and stored before A_i is sent.
-    drawn = as_two_stage(member.params.mechanism).respond_as(member.index, answer, entropy)
+    drawn = as_two_stage(member.params.mechanism).respond_as(member.index, sheet, entropy)
     items = tuple(np.flatnonzero(drawn.indicators[0]).tolist())
     return make_report(member, invitation, items, drawn.bits[0, list(items)], entropy)
 
@@ -444,7 +445,7 @@ class TwoStageClient(PeersClient):
 
     def draw_response(self, client: ClientState, placed: Member, entropy: Entropy) -> Participant:
         """Draw coin, set and bits."""
-        return indicate(placed, client.invitation, client.answer, entropy)
+        return indicate(placed, client.invitation, client.sheet, entropy)
 
     def first_message(self, client: ClientState) -> Message:
         """The set of items that it reports."""
@@ -457,10 +458,10 @@ class TwoStageClient(PeersClient):
             return ANONYMOUS_ID, client.state.reporting_key.public
         return ANONYMOUS_ID, bytes(32)
 
-    def counted_as(self, client: ClientState) -> dict[bytes, int | None]:
+    def counted_as(self, client: ClientState) -> dict[bytes, Sheet | None]:
         """The reporting key; the item only if the client's set contains it."""
         state = client.state
         if not isinstance(state, Participant):
             return {}
-        hit = state.bits.any() and client.answer in state.items
-        return {state.reporting_key.public: client.answer if hit else None}
+        hit = state.bits.any() and client.sheet[0] in state.items
+        return {state.reporting_key.public: client.sheet if hit else None}
