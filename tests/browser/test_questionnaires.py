@@ -90,12 +90,10 @@ def may_lead(question: Question) -> bool:
     return isinstance(question, ChoiceQuestion) and not isinstance(question, Table)
 
 
-def random_questionnaire(
-    rng: random.Random, most: int = 6, *, branches: bool = True
-) -> Questionnaire:
+def random_questionnaire(rng: random.Random, most: int = 6) -> Questionnaire:
     questions: list[Question] = []
     for _ in range(rng.randint(1, most)):
-        questions.append(random_question(rng, questions if branches else []))
+        questions.append(random_question(rng, questions))
     translations = ()
     if rng.random() < 0.3:
         own = tuple(texts_of(question) for question in questions)
@@ -271,7 +269,7 @@ def label_of(question: Question, row: dict[str, Any]) -> str:
     if answer is None or answer == "answered":
         return answer or ""
     if answer == "missing":
-        return "prefer not to say"
+        return question.missing_label
     if isinstance(question, Table) and isinstance(answer, dict):
         if "row" in answer:
             return f"{question.rows[answer['row']]} / all"
@@ -295,7 +293,7 @@ def test_noise_and_estimates_are_those_of_the_library() -> None:
     asked = []
     made = []
     for _ in range(40):
-        questionnaire = random_questionnaire(rng, 4, branches=False)
+        questionnaire = random_questionnaire(rng, 4)
         mechanism = noisy(questionnaire, random_groups(rng, len(questionnaire)))
         included = rng.randint(30, 200)
         counts = random_counts(rng, questionnaire, included)

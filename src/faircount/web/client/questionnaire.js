@@ -8,7 +8,6 @@ import { insist, Refusal } from "./refusal.js";
 import { hasExactly, isCount } from "./shapes.js";
 
 const MOST_QUESTIONS = 100;
-const MOST_BITS = 2600; // the proof of a longer sheet would take seconds
 const LANGUAGE = /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,2}$/; // such as "de" or "pt-br"
 
 /**
@@ -29,7 +28,6 @@ export function readQuestionnaire({ title, language, questions, translations }) 
     cells += question.openings.length;
     return question;
   });
-  insist(bits <= MOST_BITS, "malformed", "the questions have too many answers together");
   read.forEach((question, number) => checkBranch(question, number, read));
   checkTranslations(translations, language, read);
   const constraints = read.filter((question) => question.constraint).map(placedConstraint);
@@ -127,18 +125,24 @@ export function isAsked(questionnaire, sheet, number) {
   return isAsked(questionnaire, sheet, earlier) && items.includes(sheet[earlier]);
 }
 
-/** The bits of a sheet; anything but one valid answer per question is refused. */
-export function encodeSheet({ questions }, sheet) {
+/** The canonical answers of a sheet; anything but one valid answer per question is refused. */
+export function checkSheet({ questions }, sheet) {
   const isWhole = Array.isArray(sheet) && sheet.length === questions.length;
   insist(isWhole, "answer", `a sheet has ${questions.length} answers, one per question`);
-  return questions.flatMap((question, number) => {
+  return questions.map((question, number) => {
     try {
-      return question.encode(sheet[number]);
+      return question.checkAnswer(sheet[number]);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       throw new Refusal(problem.code, `question ${number + 1}: ${problem.message}`);
     }
   });
+}
+
+/** The bits of a sheet. */
+export function encodeSheet(questionnaire, sheet) {
+  const answers = checkSheet(questionnaire, sheet);
+  return questionnaire.questions.flatMap((question, number) => question.encode(answers[number]));
 }
 
 /** The cells of a sheet's bits. */
