@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FREQUENCY = {
     "laplace": ("laplace", "Laplace"),
     "decoys": ("decoys", "Decoys"),
+    "server-joint": ("server_votes", "ServerVotes"),
     "server-laplace": ("server_noise", "ServerLaplace"),
     "server-coins": ("server_noise", "ServerCoins"),
     "placed-coins": ("placed_coins", "PlacedCoins"),
@@ -38,8 +39,8 @@ FREQUENCY = {
     "grr": ("local_frequency", "GRR"),
 }
 
-# Mechanisms for the answers to several questions, in surveys.
-QUESTIONNAIRE = {"server-joint": ("server_joint", "ServerJoint")}
+# Mechanisms as surveys run them, where that is another class: they count whole questionnaires.
+SURVEY = {"server-joint": ("server_joint", "ServerJoint")}
 
 # The same for mechanisms that estimate a mean.
 MEAN = {"duchi": ("local_mean", "Duchi"), "pm": ("local_mean", "PM")}
@@ -89,7 +90,7 @@ def _is_redefinition(name: str, kind: "type[Mechanism]") -> bool:
 
 def names() -> tuple[str, ...]:
     """Return the names of all mechanisms without importing one."""
-    return (*FREQUENCY, *QUESTIONNAIRE, *MEAN, *_registered)
+    return (*FREQUENCY, *MEAN, *_registered)
 
 
 def frequency_names() -> tuple[str, ...]:
@@ -105,7 +106,11 @@ def mechanism(name: str) -> "type[Mechanism]":
         return _registered[name]
     if name not in names():
         raise ParameterError(f"mechanism must be one of {', '.join(names())}, not {name!r:.40}")
-    module, attribute = {**FREQUENCY, **QUESTIONNAIRE, **MEAN}[name]
+    return _load({**FREQUENCY, **MEAN}[name])
+
+
+def _load(place: tuple[str, str]) -> "type[Mechanism]":
+    module, attribute = place
     found: type[Mechanism] = getattr(import_module(f"faircount.mechanisms.{module}"), attribute)
     return found
 
@@ -122,5 +127,6 @@ def shared_mechanisms() -> "dict[str, type[FieldMechanism]]":
     """Return the mechanisms that make shares, which are those that a survey can run."""
     from faircount.mechanisms.secret_shared import FieldMechanism
 
-    classes = [(name, mechanism(name)) for name in (*frequency_names(), *QUESTIONNAIRE)]
-    return {name: kind for name, kind in classes if issubclass(kind, FieldMechanism)}
+    classes = {name: mechanism(name) for name in frequency_names()}
+    classes |= {name: _load(place) for name, place in SURVEY.items()}
+    return {name: kind for name, kind in classes.items() if issubclass(kind, FieldMechanism)}

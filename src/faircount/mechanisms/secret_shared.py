@@ -178,6 +178,11 @@ class FieldMechanism(Mechanism):
         """Return a mechanism with at least this protection that is identical for all users."""
         return self
 
+    def for_questionnaire(self, questionnaire: Questionnaire) -> "FieldMechanism":
+        """Return the mechanism with which a survey asks these questions; raises if it cannot."""
+        self.check_questionnaire(questionnaire)
+        return self
+
     def for_survey(self) -> Self:
         """Return the mechanism as a survey runs it.
 

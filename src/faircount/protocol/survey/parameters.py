@@ -281,7 +281,9 @@ def propose(
             f"{mechanism.name}: give epsilon, the promise that participants will read"
         )
     bound = mechanism.promise[1] if delta is None else delta
-    adapted = topology.adapt_mechanism(as_field_mechanism(mechanism).for_survey())
+    survey_form = as_field_mechanism(mechanism).for_survey()
+    asked = questionnaire or questionnaire_of(survey_form)
+    adapted = topology.adapt_mechanism(survey_form.for_questionnaire(asked))
     fewest = minimum_after_dropouts(mechanism) if minimum is None else minimum
     if bound is None:
         deltas = (
@@ -291,7 +293,7 @@ def propose(
     terms = {"attempts": topology.attempts, **topology.default_terms(adapted, others), **others}
     return SurveyParameters(
         survey=survey,
-        questionnaire=questionnaire or questionnaire_of(adapted),
+        questionnaire=asked,
         mechanism=adapted,
         topology=topology,
         epsilon=float(promised),

@@ -1,0 +1,168 @@
+"""Joint noise by both servers for one question: noise on the counts that adds up to zero.
+
+This is `server_joint.py` for a single question with exactly one answer each, in the form that
+planner, audit and tables know: N items, one answer per user. Everybody counted has one vote, so the
+counts add up to a public number anyway, and noise that keeps this sum can be smaller than
+independent noise on every count: by about half for two answers, and by a quarter for five.
+
+Each server draws z with P(z) ~ exp(-epsilon r(z)) over all z whose entries add up to 0, where r(z)
+is the sum of the positive ones: the number of people who would have to change their answer.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.accounting.composition import (
+    Losses,
+    compose_randomized_response,
+    laplace_epsilon_for_releases,
+)
+from faircount.accounting.guarantee import Adversary, Relation
+from faircount.core.arrays import Ints, Residues
+from faircount.core.entropy import Entropy, SeededStream
+from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
+from faircount.core.questions import BlockKind, OneOf, Questionnaire
+from faircount.core.validation import check_positive
+from faircount.mechanisms.base import set_fields
+from faircount.mechanisms.calibration import CalibrationResult, Requirements
+from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.joint_noise.balls import MOST_CELLS
+from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
+from faircount.mechanisms.secret_shared import FieldMechanism
+from faircount.mechanisms.server_joint import ServerJoint
+from faircount.mechanisms.server_noise import ServerNoise
+from faircount.mechanisms.worst_pair import WorstPair
+from faircount.sharing.field import to_signed
+
+MOST_ITEMS = MOST_CELLS[BlockKind.ONE]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerVotes(ServerNoise):
+    """Both servers add noise that keeps the number of votes: pure epsilon against each of them.
+
+    >>> fc.ServerVotes(items=3, users=100, epsilon=1.0).guarantee().epsilon
+    1.0
+    """
+
+    name: ClassVar[str] = "server-joint"
+    parameter_docs: ClassVar[dict[str, str]] = {
+        "epsilon": "privacy loss that the noise is calibrated for"
+    }
+    parameter_attributes: ClassVar[dict[str, str]] = {"epsilon": "epsilon"}
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        set_fields(self, epsilon=check_positive("epsilon", self.epsilon))
+        if not 2 <= self.N <= MOST_ITEMS:
+            raise ParameterError(
+                f"{self.name} counts 2 to {MOST_ITEMS} items, not {self.N}: with more of them "
+                "choose server-laplace, whose error is next to the same"
+            )
+        # The table of radii refuses an epsilon for which it has no useful noise.
+        _ = self._noise_of_one.noises[0].table
+
+    @cached_property
+    def _noise_of_one(self) -> JointNoise:
+        """The noise of one server. Only the number of items matters here, not their labels."""
+        labels = tuple(str(item) for item in range(self.N))
+        questionnaire = Questionnaire((OneOf(text=self.name, items=labels),))
+        groups = split_epsilon(self.epsilon, [[0]])
+        return JointNoise(questionnaire=questionnaire, groups=groups, epsilon=self.epsilon)
+
+    def for_questionnaire(self, questionnaire: Questionnaire) -> FieldMechanism:
+        """Return the mechanism with which a survey asks this one question."""
+        self.check_questionnaire(questionnaire)
+        return ServerJoint(
+            questionnaire=questionnaire,
+            groups=split_epsilon(self.epsilon, [[0]]),
+            epsilon=self.epsilon,
+            users=self.users,
+            insiders=self.insiders,
+            dropouts=self.dropouts,
+            spare_bits=self.spare_bits,
+        )
+
+    @classmethod
+    def calibrate(cls, wanted: Requirements) -> CalibrationResult:
+        """Return the mechanism whose releases compose to the budget."""
+        if not 2 <= wanted.items <= MOST_ITEMS:
+            raise RefusedError(f"{cls.name} counts 2 to {MOST_ITEMS} items")
+        total = wanted.epsilon
+        epsilon = total
+        if wanted.releases > 1:
+            # A billionth of delta is kept for the tables, which need less.
+            ideal_delta = wanted.delta * (1 - 1e-9)
+            epsilon = laplace_epsilon_for_releases(total, ideal_delta, wanted.releases, 1)
+        mechanism = cls(**wanted.population, epsilon=epsilon)
+
+        def total_delta() -> float:
+            ideal = compose_randomized_response(epsilon, wanted.releases, epsilon=total)
+            return ideal + wanted.releases * mechanism._noise_of_one.table_delta
+
+        return CalibrationResult(mechanism, total_delta)
+
+    def server_noise(self, entropy: Entropy) -> Ints:
+        """Draw one server's noise, which adds up to 0."""
+        cells = self._noise_of_one.draw_noise(entropy)
+        # Of two items only the second has a cell: what it gains, the first one loses.
+        return np.array([-cells[0], cells[0]]) if self.N == 2 else cells
+
+    @property
+    def single_server_channel(self) -> Channel:
+        """The noise of one server."""
+        return Channel(1.0, noise=self._noise_of_one.law(0), independent=False)
+
+    def channel(self, included: int) -> Channel:
+        """Return the channel that counts all holders and adds the noise of both servers."""
+        self.check_included(included)
+        both = replace(self._noise_of_one, draws=2)
+        return Channel(1.0, noise=both.law(0), independent=False)
+
+    @property
+    def _reach(self) -> int:
+        """The largest noise of both servers in one count: a hard bound."""
+        return 2 * self._noise_of_one.noises[0].table.largest
+
+    @property
+    def min_sum(self) -> int:
+        """No holder, and the most negative noise."""
+        return -self._reach
+
+    @property
+    def sum_span(self) -> int:
+        """From no holder to all of them, and the noise on both sides."""
+        return self.n + 2 * self._reach
+
+    def decode(self, total: Residues, included: int) -> Ints:
+        """Return the noisy counts; they must add up to the number of users."""
+        users = self.check_included(included)
+        counts = to_signed(self.check_sum(total), self.modulus, self.min_sum)
+        if (counts < -self._reach).any() or (counts > users + self._reach).any():
+            raise CorruptSumError("a revealed count lies outside its range: the sum is corrupt")
+        if int(counts.sum()) != users:
+            raise CorruptSumError(f"the revealed counts do not add up to the {users} users")
+        return counts
+
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
+        """Sample noisy counts for the counts of those who take part. For simulations only."""
+        counts = self.check_population(population)
+        stream = SeededStream(int(rng.integers(1 << 62)))
+        return counts + self.server_noise(stream) + self.server_noise(stream)
+
+    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
+        """Return an upper bound of delta, from the noise of one server."""
+        return self._noise_of_one.delta_at(epsilon, adversary, relation)
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """Return a randomized response, from the noise of one server."""
+        return self._noise_of_one.losses(adversary)
+
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
+        """Return two answers of one user, hidden by one server's noise on all items."""
+        return self._noise_of_one.worst_pair(epsilon, adversary)
