@@ -38,3 +38,22 @@ function formatDecimal(units, places) {
   const text = digits.slice(0, -places) + (fraction && `.${fraction}`);
   return units < 0n ? `-${text}` : text;
 }
+
+/**
+ * The whole number of steps from a start that is nearest to a number, halves upwards; null if it is
+ * below 0 or above `most`.
+ */
+export function countSteps(start, step, most, number) {
+  const [first, length, value] = alignDecimals([start, step, number]);
+  const offset = value - first;
+  if (offset < 0n || offset > length * BigInt(most)) return null;
+  return Number((2n * offset + length) / (2n * length));
+}
+
+/** The number behind digits that somebody typed, with a point; null if it is none. */
+export function readDecimal(text) {
+  const found = /^(-?)([0-9]{1,300})(?:\.([0-9]{0,300}))?$/.exec(text);
+  if (!found) return null;
+  const [, sign, whole, fraction = ""] = found;
+  return { units: BigInt(`${sign}${whole}${fraction}`), places: fraction.length };
+}
