@@ -58,7 +58,7 @@ def test_an_owner_who_has_the_link_takes_no_answer_back(trial, visitor) -> None:
     trial.answers(links[1:4], "Carrow")
     page = answer(visitor(), links[0], "Aldmoor")
     code = read_code(links[0].partition("#")[2])
-    blank = ClientState(code.invitation, 2)
+    blank = ClientState(code.invitation, (2,))
     owned = SERVERS.client.start(trial.params[-1], blank, StandardCrypto(), SystemEntropy())
     for message in (SERVERS.client.withdraw(owned).waiting[0], owned.waiting[0]):
         url = f"{trial.address}{trial.path}/messages"

@@ -113,7 +113,7 @@ def the_last_write_wins(patch: pytest.MonkeyPatch) -> None:
 def an_answer_is_drawn_at_every_visit(patch: pytest.MonkeyPatch) -> None:
     def draw_again(rules, client):
         drawn = servers_user.respond(
-            client.state.params, client.invitation, client.answer, SystemEntropy()
+            client.state.params, client.invitation, client.sheet, SystemEntropy()
         )
         return drawn.report if client.waiting else None
 

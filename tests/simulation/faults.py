@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from simulation.trial_sheets import trial_sheet
-
 from faircount.demo.invalid_reports import invalid_kinds
 from faircount.protocol import ClientState, Message, Topology, end_phase, resume
 from faircount.protocol.peers.member import Member
@@ -32,6 +30,7 @@ from faircount.sharing.keys import SEED_BYTES
 from simulation import dishonest, dishonest_peers, dishonest_two_stage
 from simulation.monitor import hash_of
 from simulation.parties import Simulation, Trouble, corrupt, damage
+from simulation.trial_sheets import trial_sheet
 
 
 class Kind(StrEnum):

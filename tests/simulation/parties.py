@@ -12,8 +12,6 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from simulation.trial_sheets import trial_sheet
-
 from faircount.core.entropy import SeededStream
 from faircount.protocol import (
     Aggregator,
@@ -56,6 +54,7 @@ from faircount.protocol.wire.messages import (
 )
 from simulation.disk import Backup, Disk
 from simulation.monitor import Monitor
+from simulation.trial_sheets import trial_sheet
 
 MOST_SERVER_MESSAGES = 400
 """Messages between the servers after which they count as never stopping."""

@@ -11,6 +11,7 @@ import httpx
 
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import FaircountError
+from faircount.core.questions import Sheet
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import (
@@ -138,9 +139,12 @@ async def register_invitations(
         require_success(await to_s1.put(f"{survey.path}/invited/{part}", content=access))
 
 
-def begin_client(survey: TrialSurvey, place: int, answer: int, entropy: Entropy) -> ClientState:
+def begin_client(
+    survey: TrialSurvey, place: int, answer: int | Sheet, entropy: Entropy
+) -> ClientState:
     """The client of an invitation, with its report drawn."""
-    blank = ClientState(survey.invitations[place], answer)
+    sheet = answer if isinstance(answer, tuple) else (answer,)
+    blank = ClientState(survey.invitations[place], sheet)
     return survey.params.topology.client.start(survey.params, blank, StandardCrypto(), entropy)
 
 

@@ -228,7 +228,8 @@ def _play_protocol(
     result = play(positions, survey, topology, entropy=entropy, progress=progress, **options)
     # A frequency mechanism counts the answers to one question.
     assert isinstance(result, Result)  # noqa: S101
-    return result
+    # A survey spells all items as text; here they are what the caller's data has.
+    return replace(result, mechanism=replace(result.mechanism, items=survey.domain))
 
 
 def _epsilon_to_publish(survey: FrequencyMechanism) -> float:

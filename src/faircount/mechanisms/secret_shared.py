@@ -272,6 +272,11 @@ class OneQuestion(FrequencyMechanism, FieldMechanism):
         if first.answers != labels:
             raise ParameterError(f"{self.name} was created for other answers than the question has")
 
+    def for_questionnaire(self, questionnaire: Questionnaire) -> FieldMechanism:
+        """Return the mechanism with the answers as the survey spells them: as text."""
+        self.check_questionnaire(questionnaire)
+        return replace(self, items=tuple(str(label) for label in self.domain.labels))
+
     def position_of(self, sheet: Sheet) -> Ints:
         """Return the position of the one answer of a sheet, as an array."""
         if len(sheet) != 1:

@@ -23,11 +23,18 @@ from faircount.accounting.guarantee import Adversary, Relation
 from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import CorruptSumError, ParameterError
-from faircount.core.questions import Constraint, QuestionGroup, Questionnaire, Sheet
+from faircount.core.questions import (
+    Constraint,
+    OneOf,
+    QuestionGroup,
+    Questionnaire,
+    Sheet,
+    YesNo,
+)
 from faircount.core.validation import check_integer
 from faircount.mechanisms.base import set_fields
 from faircount.mechanisms.count_law import NoiseLaw
-from faircount.mechanisms.joint_noise.mechanism import GroupNoise, JointNoise
+from faircount.mechanisms.joint_noise.mechanism import GroupNoise, JointNoise, split_epsilon
 from faircount.mechanisms.server_noise import NoiseOfServers
 from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.field import dtype_for, from_signed, to_signed
@@ -52,6 +59,14 @@ class ServerJoint(NoiseOfServers):
         super().__post_init__()
         # Its constructor checks epsilon, the groups and the size of the questionnaire.
         set_fields(self, epsilon=self.joint.epsilon, groups=self.joint.groups)
+
+    @classmethod
+    def example(cls, users: int, items: int) -> "ServerJoint":
+        """Return a small instance on which the tests of the interface run."""
+        labels = tuple(str(item) for item in range(items))
+        questions = (OneOf(text="Which one?", items=labels), YesNo(text="Sure?"))
+        groups = split_epsilon(2.0, [range(len(questions))])
+        return cls(questionnaire=Questionnaire(questions), groups=groups, epsilon=2.0, users=users)
 
     @cached_property
     def joint(self) -> JointNoise:

@@ -215,7 +215,7 @@ class VerifiedVotes(VerifiedMechanism, SharedMechanism):
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """Exactly one of the N bits is 1."""
-        return (Constraint(tuple((bit, 1) for bit in range(self.N)), 1),)
+        return one_vote(self.N)
 
     def open_bits(self, sums: Residues) -> Residues:
         """Return the sums themselves: they are the counts of the items."""
@@ -294,6 +294,11 @@ class VerifiedVotes(VerifiedMechanism, SharedMechanism):
 
         The answers are ordered by user, `copies` in a row for the same user of all surveys.
         """
+
+
+def one_vote(items: int) -> tuple[Constraint, ...]:
+    """Return the constraint that exactly one of so many bits is 1."""
+    return (Constraint(tuple((bit, 1) for bit in range(items)), 1),)
 
 
 def fair_bits(size: int, entropy: Entropy) -> Ints:

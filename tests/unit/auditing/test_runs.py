@@ -19,6 +19,7 @@ from faircount.accounting.guarantee import OUTSIDER
 from faircount.auditing.runs import audit, default_runs
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import ParameterError
+from faircount.core.questions import Sheet
 from faircount.mechanisms.laplace import laplace_table
 from faircount.mechanisms.secret_shared import one_hot
 from faircount.sharing.field import from_signed
@@ -134,8 +135,8 @@ class SilentLaplace(fc.Laplace):
 class SilentDevice(fc.Laplace):
     """Planted bug: only what a single device computes lacks its noise."""
 
-    def respond_as(self, user: int, answer: int, entropy: Entropy) -> np.ndarray:
-        return from_signed(one_hot(np.array([answer]), self.N), self.modulus)[0]
+    def respond_as(self, user: int, sheet: Sheet, entropy: Entropy) -> np.ndarray:
+        return from_signed(one_hot(self.position_of(sheet), self.N), self.modulus)[0]
 
 
 def test_noise_that_never_leaves_the_device_is_missed() -> None:

@@ -387,7 +387,7 @@ def test_a_response_is_one_vector_per_user_even_across_blocks():
     alone[np.arange(users), answers] -= 1
     # With so many users nearly every draw is 0.
     assert (alone == 0).mean() > 0.9999
-    one = mechanism.respond_as(69_999, 2, SeededStream(6))
+    one = mechanism.respond_as(69_999, (2,), SeededStream(6))
     assert one.tolist() == [0, 0, 1, 0]
     assert mechanism.total(responses[:, :]).shape == (items,)
 
@@ -404,7 +404,7 @@ def test_answers_and_responses_that_do_not_fit_are_refused():
     with pytest.raises(AnswerError):
         mechanism.draw(np.array([1, 1, 1]), np.random.default_rng(1))
     with pytest.raises(ParameterError):
-        mechanism.respond_as(2, 0, SeededStream(1))
+        mechanism.respond_as(2, (0,), SeededStream(1))
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "1", None, 1e-9, 1000])

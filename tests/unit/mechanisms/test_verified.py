@@ -44,10 +44,10 @@ VERIFIED_ONLY = pytest.mark.parametrize("mechanism", VERIFIED, ids=lambda mechan
 
 @VERIFIED_ONLY
 def test_a_report_is_a_one_hot_answer_and_coins(mechanism: VerifiedMechanism) -> None:
-    items, coins = mechanism.proven_bits
+    items, coins = mechanism.answer_bits, mechanism.coins_per_user
     source = SeededStream(1)
     reports = np.array(
-        [[mechanism.report_bits(j, source) for j in range(items)] for _ in range(400)]
+        [[mechanism.report_bits((j,), source) for j in range(items)] for _ in range(400)]
     )
     assert reports.shape == (400, items, items + coins)
     assert np.array_equal(
@@ -59,16 +59,16 @@ def test_a_report_is_a_one_hot_answer_and_coins(mechanism: VerifiedMechanism) ->
         heads = reports[:, :, items:].sum()
         flipped = 400 * items * coins
         assert abs(heads - flipped / 2) < 6 * math.sqrt(flipped / 4)
-    assert mechanism.respond_as(0, 1, SeededStream(2)).shape == (items + coins,)
+    assert mechanism.respond_as(0, (1,), SeededStream(2)).shape == (items + coins,)
     assert mechanism.modulus >= items + coins
 
 
 def test_coins_are_the_bits_of_the_entropy() -> None:
     mechanism = fc.PlacedCoins(items=2, users=4, coins=3, insiders=0)
-    assert mechanism.proven_bits == (2, 2)
+    assert (mechanism.answer_bits, mechanism.coins_per_user) == (2, 2)
     drawn = []
     for bits in range(4):
-        report = mechanism.report_bits(0, ScriptedEntropy(bytes([bits << 6])))
+        report = mechanism.report_bits((0,), ScriptedEntropy(bytes([bits << 6])))
         drawn.append(report[2:].tolist())
     assert drawn == [[0, 0], [0, 1], [1, 0], [1, 1]]
 
@@ -129,7 +129,7 @@ def test_both_servers_add_up_shares_to_what_an_honest_run_opens(
 ) -> None:
     answers = np.arange(30) % 4
     source = SeededStream(3)
-    bits = np.array([mechanism.report_bits(int(j), source) for j in answers])
+    bits = np.array([mechanism.report_bits((int(j),), source) for j in answers])
     placement = mechanism.place_coins(source, 30)
     shares = np.array([split(row, 2, mechanism.modulus, source) for row in bits])
     parts = []
@@ -146,7 +146,7 @@ def test_both_servers_add_up_shares_to_what_an_honest_run_opens(
 def test_a_tally_keeps_no_rows() -> None:
     """Of 40 blocks of 0.8 MB only a few are in memory at a time, besides 1.3 MB of coins."""
     mechanism = fc.PlacedCoins(items=90, users=80_000, coins=800)
-    bits = sum(mechanism.proven_bits)
+    bits = mechanism.proven_bits
     shape = (2000, bits + 10)
     kind = np.uint32
     assert mechanism.coins_per_user == 1
@@ -162,7 +162,7 @@ def test_a_tally_keeps_no_rows() -> None:
     # A few blocks and a few copies of the coins.
     assert most < 5 * math.prod(shape) * 4 + 3 * 80_000 * 4
     assert tally.coins.shape == (80_000, 1)
-    assert tally.votes.tolist() == [2000 * sum(range(40)) % mechanism.modulus] * 90
+    assert tally.cells.tolist() == [2000 * sum(range(40)) % mechanism.modulus] * 90
 
 
 def test_too_few_members_have_too_few_coins() -> None:

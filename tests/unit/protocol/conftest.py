@@ -98,7 +98,7 @@ class Stage:
 
     def device(self, i: int, **others: Any) -> ClientState:
         state = self.people[i] if i < len(self.people) else None
-        return ClientState(self.invitations[i], i % self.params.N, state, **others)
+        return ClientState(self.invitations[i], (i % self.params.N,), state, **others)
 
     def begun(self) -> list[ClientState]:
         return [
@@ -338,7 +338,7 @@ class TwoStageStage(BytesStage):
 
     def device(self, i: int, **others: Any) -> ClientState:
         state = self.people.get(i) if isinstance(self.people, dict) else None
-        return ClientState(self.invitations[i], i % self.params.N, state, **others)
+        return ClientState(self.invitations[i], (i % self.params.N,), state, **others)
 
     def draw(self, sets: Any = None) -> None:
         """Everybody enrols and draws its response; with `sets`, these and the true bits."""

@@ -261,6 +261,7 @@ def propose(
     survey: bytes,
     topology: Topology,
     questionnaire: Questionnaire | None = None,
+    question: str = "Which one?",
     epsilon: float | None = None,
     delta: float | None = None,
     minimum: int | None = None,
@@ -270,8 +271,8 @@ def propose(
 
     Values that are not given default to the strongest that the mechanism keeps: the promise is the
     mechanism's own, with the largest delta of any number of responses from the minimum up. The
-    minimum leaves the mechanism's dropout allowance; without one it is the default minimum. The
-    questionnaire may be left out where the mechanism knows all that matters of it.
+    minimum leaves the mechanism's dropout allowance; without one it is the default minimum. A
+    mechanism for one question needs only its text, `question`, in place of a questionnaire.
     """
     if minimum is None:
         mechanism = _with_dropout_allowance(as_field_mechanism(mechanism))
@@ -282,7 +283,7 @@ def propose(
         )
     bound = mechanism.promise[1] if delta is None else delta
     survey_form = as_field_mechanism(mechanism).for_survey()
-    asked = questionnaire or questionnaire_of(survey_form)
+    asked = questionnaire or questionnaire_of(survey_form, question)
     adapted = topology.adapt_mechanism(survey_form.for_questionnaire(asked))
     fewest = minimum_after_dropouts(mechanism) if minimum is None else minimum
     if bound is None:
@@ -360,7 +361,7 @@ def answers_of(questionnaire: Questionnaire) -> Domain:
     return Domain(first.answers)
 
 
-def questionnaire_of(mechanism: FieldMechanism, text: str = "Which one?") -> Questionnaire:
+def questionnaire_of(mechanism: FieldMechanism, text: str) -> Questionnaire:
     """The questions that a mechanism counts; one question is asked with this text."""
     if not isinstance(mechanism, OneQuestion):
         known: Questionnaire = mechanism.questionnaire  # type: ignore[attr-defined]

@@ -44,7 +44,7 @@ from faircount.protocol.wire.stored_codecs import (
     TaggedUnion,
 )
 
-VERSION = 2
+VERSION = 1
 """Raised whenever the fields of any state, or their meaning, change; no other version is read."""
 
 _STATES: dict[str, "type[StoredState]"] = {}

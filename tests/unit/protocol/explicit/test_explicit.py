@@ -161,7 +161,7 @@ def test_retries_are_the_same_bytes(stage) -> None:
 def test_a_second_bundle_is_a_conflict(stage) -> None:
     play = ready(stage)
     play.send_to_s1(play.people[0].bundle)
-    other = explicit_user.share(play.people[0].member, 3, play.entropy)
+    other = explicit_user.share(play.people[0].member, (3,), play.entropy)
     assert play.send_to_s1(other.bundle)[0].why is Reason.CONFLICT
 
 

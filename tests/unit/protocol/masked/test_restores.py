@@ -91,7 +91,7 @@ def test_retries_are_the_same_bytes_and_others_are_a_conflict(masked) -> None:
     play = masked("enrolled")
     play.share_all()
     assert isinstance(play.send_to_s1(play.people[0].bundle)[0], Acknowledgement)
-    other = masked_user.share(play.people[0].placed, 3, play.entropy)
+    other = masked_user.share(play.people[0].placed, (3,), play.entropy)
     assert play.send_to_s1(other.bundle)[0].why is Reason.CONFLICT
     call = play.visit(0)
     play.people[0], body = masked_user.answer_sum_request(play.people[0], call, play.entropy)

@@ -47,10 +47,12 @@ from faircount.protocol.wire.messages import (
 )
 from faircount.protocol.wire.signing import SigningKey, sign
 from simulation.parties import Simulation, small_survey
+from simulation.trial_sheets import trial_sheet
 
 
-def begun(setup, i, item=0):
-    device = simulator.ClientState(setup.invitations[i], item)
+def begun(setup, i):
+    sheet = trial_sheet(setup.params.questionnaire, 0)
+    device = simulator.ClientState(setup.invitations[i], sheet)
     return setup.params.topology.client.start(
         setup.params, device, setup.s2.crypto, SeededStream(i)
     )
@@ -103,7 +105,8 @@ def test_devices_that_come_together_are_counted_as_those_that_come_alone(topolog
     for together in (1, 4):
         setup = set_up_small(topology)
         responses = []
-        devices = [ClientState(invitation, 0) for invitation in setup.invitations]
+        sheet = trial_sheet(setup.params.questionnaire, 0)
+        devices = [ClientState(invitation, sheet) for invitation in setup.invitations]
         s1 = simulator.run_phases(
             setup,
             devices,
@@ -185,7 +188,8 @@ def test_everybody_learns_how_it_ended_and_whether_it_was_counted(topology) -> N
     """One user never comes: the others are counted, and know it."""
     setup, entropy = set_up_small(topology), SeededStream(1)
     devices = [
-        simulator.ClientState(invitation, i) for i, invitation in enumerate(setup.invitations)
+        simulator.ClientState(invitation, trial_sheet(setup.params.questionnaire, i))
+        for i, invitation in enumerate(setup.invitations)
     ]
     absent = 0
     s1, left = run(setup, devices, entropy, absent)
@@ -400,12 +404,12 @@ def test_who_asks_and_who_runs_the_servers_is_under_the_digest() -> None:
         assert replace(setup.params, **{name: "somebody else"}).digest != setup.params.digest
 
 
-def test_version_1_is_not_read() -> None:
+def test_version_2_is_not_read() -> None:
     setup = set_up(Laplace(items=2, users=4, epsilon=1.0), SERVERS, SeededStream(1))
     plain = canonical_json.decode(setup.params.published)
-    assert plain["version"] == 2
+    assert plain["version"] == 3
     with pytest.raises(MalformedError):
-        SurveyParameters.parse(canonical_json.encode({**plain, "version": 1}))
+        SurveyParameters.parse(canonical_json.encode({**plain, "version": 2}))
 
 
 def test_each_server_holds_the_value_that_it_committed_to() -> None:

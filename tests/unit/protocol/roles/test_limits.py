@@ -42,7 +42,7 @@ def test_a_encrypted_seed_may_be_longer_than_the_vector() -> None:
         Laplace(items=["a", "b", "c"], epsilon=20.0, users=12), SERVERS, SeededStream(0)
     )
     device = SERVERS.client.start(
-        survey.params, ClientState(survey.invitations[0], 1), StandardCrypto(), SeededStream(1)
+        survey.params, ClientState(survey.invitations[0], (1,)), StandardCrypto(), SeededStream(1)
     )
     report = SERVERS.client.next_message(device)
     assert decode_upload(survey.params, encode(report)) == report

@@ -70,7 +70,7 @@ def test_one_share_that_cannot_be_decrypted_does_not_end_a_survey() -> None:
     survey = set_up(Laplace(items=3, users=20, epsilon=1.0), SERVERS, entropy)
     s1 = survey.s1
     for i, invitation in enumerate(survey.invitations):
-        report = user.respond(survey.params, invitation, i % 3, entropy).report
+        report = user.respond(survey.params, invitation, (i % 3,), entropy).report
         s1, _ = s1.do(
             coordinate,
             replace(report, encrypted_share=bytes(len(report.encrypted_share)))

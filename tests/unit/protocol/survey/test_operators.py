@@ -67,7 +67,7 @@ def test_a_name_without_its_key_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"survey": b"\10" * 16}, {"question": "Another?"}, {"s1_operator": "Someone"}]
+    "change", [{"survey": b"\10" * 16}, {"purpose": "Another?"}, {"s1_operator": "Someone"}]
 )
 def test_a_signature_is_for_one_survey_with_all_its_parameters(change: dict[str, object]) -> None:
     signed = UNIVERSITY.sign(params_of(UNIVERSITY, AUTHORITY), Party.COORDINATOR)

@@ -297,7 +297,7 @@ def test_the_blind_is_drawn_apart_from_the_seed(proven) -> None:
     play = proven()
     layout = report_layout_of(play.params.mechanism)
     mechanism = play.params.mechanism
-    rows = [servers_user.draw_vector(mechanism, 1, SeededStream(seed)) for seed in range(5)]
+    rows = [servers_user.draw_vector(mechanism, (1,), SeededStream(seed)) for seed in range(5)]
     blinds = {tuple(row[layout.bits : layout.bits + layout.degree].tolist()) for row in rows}
     assert len(blinds) == 5
     assert len({tuple(row[: layout.bits].tolist()) for row in rows}) == 1

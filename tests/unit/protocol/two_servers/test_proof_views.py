@@ -13,10 +13,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from faircount.mechanisms.verified import one_vote
 from faircount.protocol.topologies.two_servers.validity import ReportLayout, prove, query_at
 from faircount.sharing.field import add, subtract
 
-FORM = ReportLayout(2, 2, 0, 2)
+FORM = ReportLayout(2, 2, 0, one_vote(2), 2)
 POINTS = [(0, 1), (1, 1)]
 NOBODY = np.zeros(FORM.width, np.uint8)
 

@@ -51,7 +51,7 @@ def test_the_attack_on_the_survey_without_proofs(proven) -> None:
     play = proven(mechanism=ServerLaplace(items=3, users=40, epsilon=40.0))
     play.people = [None] * 40
     for i in range(1, 40):
-        bits = servers_user.draw_vector(play.params.mechanism, answers[i], play.entropy)
+        bits = servers_user.draw_vector(play.params.mechanism, (answers[i],), play.entropy)
         play.sends(i, bits)
     play.sends(
         0,
@@ -242,7 +242,7 @@ def test_other_topologies_prove_nothing_and_say_so(topology) -> None:
 
 
 def test_more_bits_than_can_be_proven_are_refused_with_advice() -> None:
-    with pytest.raises(ParameterError, match="fewer items"):
+    with pytest.raises(ParameterError, match="fewer answers"):
         set_up(ServerLaplace(items=2601, users=30, epsilon=1.0), SERVERS, SeededStream(1))
 
 
@@ -251,7 +251,7 @@ def test_bytes_that_are_planned_and_allowed_are_those_that_are_sent(proven) -> N
         mechanism=PlacedCoins(items=30, users=1000, epsilon=1.0, delta=1e-6, dropouts=50),
         minimum=None,
     )
-    made = servers_user.respond(play.params, play.invitations[0], 7, play.entropy)
+    made = servers_user.respond(play.params, play.invitations[0], (7,), play.entropy)
     assert len(encode(made.report)) == SERVERS.bytes_sent(play.params.mechanism)
     assert len(encode(made.report)) <= max_upload_bytes(play.params, Report)
     plain = Laplace(items=30, users=1000, epsilon=1.0)

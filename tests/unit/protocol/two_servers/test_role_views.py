@@ -21,6 +21,7 @@ import pytest
 
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.mechanisms.verified import one_vote
 from faircount.protocol import SERVERS, Aggregator, Coordinator, aggregate, coordinate, end_phase
 from faircount.protocol.roles.client import ClientState
 from faircount.protocol.simulator import InMemory, set_up
@@ -41,7 +42,7 @@ from faircount.protocol.wire.messages import Aborted, ShareBatch
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack, unpack
 
-FORM = ReportLayout(2, 2, 0, 2)
+FORM = ReportLayout(2, 2, 0, one_vote(2), 2)
 MASKS, BLINDS = (list(product(range(2), repeat=count)) for count in (FORM.width, FORM.degree))
 
 
@@ -120,7 +121,7 @@ def crowds() -> Iterator[dict[int, "Crowd"]]:
             patch.setattr(
                 place, "verify", lambda public, made, data: sha512(public + data).digest() == made
             )
-        patch.setattr(reports, "report_layout", lambda q, items, coins, users: FORM)
+        patch.setattr(reports, "report_layout", lambda *shape: FORM)
         patch.setattr(
             reports, "noise_stream", lambda params, server, secret, *what: FairBit(secret[0])
         )
@@ -204,7 +205,7 @@ class Crowd:
         for number, (invitation, (mask, blind)) in enumerate(zip(people, OUTCOMES, strict=True)):
             world.mask = mask
             device = SERVERS.client.start(
-                made.params, ClientState(invitation, answer), world, Drawn(number, blind)
+                made.params, ClientState(invitation, (answer,)), world, Drawn(number, blind)
             )
             self.reports.append(device.waiting[0])
 

@@ -76,7 +76,7 @@ def test_a_retry_is_the_same_bytes_and_is_accepted_even_late(stage) -> None:
 def test_a_second_draw_of_the_same_person_is_a_conflict(stage) -> None:
     play = stage(S)
     play.answer_all()
-    again = servers_user.respond(play.setup.params, play.invitations[0], 3, play.entropy)
+    again = servers_user.respond(play.setup.params, play.invitations[0], (3,), play.entropy)
     (answer,) = play.send_to_s1(again.report)
     assert answer.why is Reason.INVITATION_USED
     same_device = replace(again.report, device_key=play.people[0].report.device_key)
@@ -173,7 +173,7 @@ def test_an_invitation_to_other_parameters_is_not_answered(stage) -> None:
     play = stage(S)
     other = stage(S, seed=2)
     with pytest.raises(ProtocolError, match="other parameters"):
-        servers_user.respond(play.setup.params, other.invitations[0], 0, play.entropy)
+        servers_user.respond(play.setup.params, other.invitations[0], (0,), play.entropy)
 
 
 def test_it_runs_on_ideal_cryptography_too(stage) -> None:
@@ -206,7 +206,7 @@ def test_under_300_bytes_for_30_items_and_1000_users() -> None:
     ):
         entropy = SeededStream(3)
         cast = set_up(mechanism, S, entropy)
-        person = servers_user.respond(cast.params, cast.invitations[0], 7, entropy)
+        person = servers_user.respond(cast.params, cast.invitations[0], (7,), entropy)
         sizes[mechanism.name] = len(encode(person.report))
     assert all(size < 300 for size in sizes.values()), sizes
     assert sizes == {"laplace": 261, "decoys": 264}

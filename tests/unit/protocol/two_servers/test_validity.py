@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError
+from faircount.core.questions import AnyOf, Constraint, MostOf, Number, OneOf, Questionnaire, YesNo
 from faircount.estimation.validity import FAILURE_BITS
 from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.mechanisms.verified import one_vote
 from faircount.protocol.topologies.two_servers.reports import (
     ELEMENTS_AT_ONCE,
     report_layout_of,
@@ -34,10 +37,28 @@ KNOWN = json.loads((Path(__file__).parents[4] / "test_vectors" / "validity.json"
     "cases"
 ]
 
+
+def votes_layout(q, items, coins, degree):
+    return ReportLayout(q, items, coins, one_vote(items), degree)
+
+
+def sheet_layout(q, degree, *questions):
+    form = Questionnaire(questions)
+    form.check_modulus(q)
+    return ReportLayout(q, form.bits, 0, form.constraints, degree)
+
+
 TINY = [
-    ReportLayout(2, 1, 0, 2), ReportLayout(2, 1, 1, 2), ReportLayout(2, 2, 0, 3), ReportLayout(3, 1, 0, 2),
-    ReportLayout(3, 2, 0, 2), ReportLayout(3, 2, 1, 2), ReportLayout(3, 3, 0, 3), ReportLayout(5, 2, 0, 2),
-    ReportLayout(5, 3, 2, 2), ReportLayout(7, 2, 1, 2),
+    votes_layout(2, 1, 0, 2), votes_layout(2, 1, 1, 2), votes_layout(2, 2, 0, 3), votes_layout(3, 1, 0, 2),
+    votes_layout(3, 2, 0, 2), votes_layout(3, 2, 1, 2), votes_layout(3, 3, 0, 3), votes_layout(5, 2, 0, 2),
+    votes_layout(5, 3, 2, 2), votes_layout(7, 2, 1, 2),
+    # Sheets: without a constraint, with two of them, with slack, and with negative weights.
+    sheet_layout(3, 2, YesNo(text="a"), YesNo(text="b")),
+    sheet_layout(5, 2, AnyOf(text="a", items=("x", "y"))),
+    sheet_layout(5, 2, MostOf(text="a", items=("x", "y", "z"), most=1)),
+    sheet_layout(5, 2, YesNo(text="a"), OneOf(text="b", items=("x", "y", "z"))),
+    sheet_layout(5, 2, Number(text="a", low=Fraction(0), high=Fraction(1), skip=True)),
+    sheet_layout(5, 2, Number(text="a", low=Fraction(0), high=Fraction(3))),
 ]  # fmt: skip
 """With q = M, q = 2, N = 1 and k = 3 among them."""
 
@@ -49,16 +70,12 @@ def every(q, count):
 
 
 def valid_bits(layout):
-    coins = [list(flips) for flips in itertools.product((0, 1), repeat=layout.coins)]
-    responses = np.eye(layout.items, dtype=int).tolist()
-    return [
-        np.array([*response, *flips], np.uint8)
-        for response, flips in itertools.product(responses, coins)
-    ]
+    return [bits for bits in every(2, layout.bits) if is_valid(layout, bits)]
 
 
 def is_valid(layout, bits):
-    return bool((bits <= 1).all() and bits[: layout.items].sum() == 1)
+    numbers = [int(bit) for bit in bits]
+    return max(numbers) <= 1 and all(rule.is_met(numbers) for rule in layout.constraints)
 
 
 def points(layout):
@@ -73,7 +90,7 @@ def check_rows(layout, r, rows):
 
 @pytest.mark.parametrize("case", KNOWN, ids=lambda case: f"q{case['q']}")
 def test_known_answers(case):
-    layout = ReportLayout(case["q"], case["N"], case["m"], case["k"])
+    layout = votes_layout(case["q"], case["N"], case["m"], case["k"])
     pairs = zip(case["bits"], case["s"], strict=True)
     rows = np.array(
         [prove(layout, np.array(bits, np.uint64), np.array(s, np.uint64)) for bits, s in pairs]
@@ -98,7 +115,7 @@ def test_every_valid_report_is_accepted_at_every_point(layout):
 
 
 def test_shares_of_a_valid_report_are_accepted_and_shifted_ones_are_not():
-    layout = report_layout(1153, 30, 5, 1000)
+    layout = report_layout(1153, 30, 5, one_vote(30), 1000)
     bits = np.zeros(35, np.uint64)
     bits[[7, 31, 34]] = 1
     row = prove(layout, bits, expand(b"\1" * 32, layout.q, layout.degree))
@@ -124,7 +141,7 @@ def test_no_invalid_report_passes_at_more_points_than_the_bound():
     (w, s) and h are enumerated separately, since verifier shares are linear: a pair is accepted
     where both sides are equal.
     """
-    layout = ReportLayout(5, 2, 0, 2)
+    layout = votes_layout(5, 2, 0, 2)
     bound = 6
     pairs = itertools.product(every(5, 2), every(5, 2))
     left = np.array([[*w, *s, *[0] * 5] for w, s in pairs], np.uint8)
@@ -151,17 +168,55 @@ def test_no_invalid_report_passes_at_more_points_than_the_bound():
     assert (counts[valid] == 20).any(axis=1).all()
 
 
-def test_bits_with_another_sum_never_pass():
-    layout = ReportLayout(5, 3, 1, 2)
-    for bits in every(2, 4):
-        if bits[:3].sum() != 1:
-            rows = np.array([prove(layout, bits, s) for s in every(5, 2)])
-            assert not any(check_rows(layout, r, rows).any() for r in points(layout))
+SHEETS = [layout for layout in TINY if layout.constraints != one_vote(layout.answer_bits)]
+
+
+@pytest.mark.parametrize("layout", [*SHEETS, votes_layout(5, 3, 1, 2)], ids=str)
+def test_exactly_the_valid_sheets_pass(layout):
+    """Every pattern of bits, every blind, every point."""
+    for bits in every(2, layout.bits):
+        rows = np.array([prove(layout, bits, s) for s in every(layout.q, layout.degree)])
+        accepted = [check_rows(layout, r, rows) for r in points(layout)]
+        assert np.all(accepted) if is_valid(layout, bits) else not np.any(accepted)
+
+
+def test_numbers_that_are_no_bits_pass_at_few_points_of_a_sheet():
+    """All 5^4 values of the bits of two questions, each with the best proof for it."""
+    layout = sheet_layout(5, 2, YesNo(text="a"), OneOf(text="b", items=("x", "y", "z")))
+    bound = 2 * (layout.bits + layout.degree - 1)
+    for values in every(5, layout.bits):
+        if max(values) > 1:
+            rows = np.array([prove(layout, values, s) for s in every(5, 2)])
+            passed = sum(check_rows(layout, r, rows).astype(int) for r in points(layout))
+            assert passed.max() <= bound
+
+
+def test_planted_holes_in_constraints_let_false_sheets_pass():
+    # Weights that wrap around: 2a + 3b + 4c = 2 has one solution in bits, modulo 7 another one.
+    wrapping = Constraint(((0, 2), (1, 3), (2, 4)), 2)
+    with pytest.raises(ParameterError, match="wrap around"):
+        report_layout(7, 3, 0, (wrapping,), 2)
+    planted = ReportLayout(7, 3, 0, (wrapping,), 2)
+    passing = [
+        tuple(bits.tolist())
+        for bits in every(2, 3)
+        if check_rows(planted, (0, 1), prove(planted, bits, np.zeros(2, np.uint8))[None])[0]
+    ]
+    assert passing == [(1, 0, 0), (1, 1, 1)]
+    # Slack of 0 to 3 for "at most 2 of 3", with the public value 3: three items pass.
+    loose = Constraint(((0, 1), (1, 1), (2, 1), (3, 1), (4, 2)), 3)
+    planted = ReportLayout(7, 5, 0, (loose,), 2)
+    three = prove(planted, np.array([1, 1, 1, 0, 0], np.uint8), np.zeros(2, np.uint8))
+    assert check_rows(planted, (0, 1), three[None])[0]
+    # Without the constraint two answers to a one-of question pass.
+    planted = ReportLayout(5, 3, 0, (), 2)
+    two = prove(planted, np.array([1, 1, 0], np.uint8), np.zeros(2, np.uint8))
+    assert check_rows(planted, (0, 1), two[None])[0]
 
 
 def test_the_degree_is_chosen_for_the_whole_survey():
     for q, items, coins, users in [(1153, 30, 5, 1000), (100_549, 30, 0, 100_000), (23, 3, 2, 8)]:
-        layout = report_layout(q, items, coins, users)
+        layout = report_layout(q, items, coins, one_vote(items), users)
         failing = users * 2 * (layout.bits + layout.degree - 1) / (q**layout.degree - q)
         assert failing <= 2.0**-FAILURE_BITS
 
@@ -204,7 +259,7 @@ def test_verifier_shares_have_one_distribution_for_all_valid_reports(layout):
 
 def test_a_known_blind_is_noticed():
     """With a blind that the server knows (drawn from its seed) f(r) reveals the bits."""
-    layout = ReportLayout(5, 2, 0, 2)
+    layout = votes_layout(5, 2, 0, 2)
     query = query_at(layout, (0, 1))
     known = {
         tuple(query.verifier_shares(prove(layout, bits, np.zeros(2, np.uint8))[None])[0])
@@ -215,7 +270,7 @@ def test_a_known_blind_is_noticed():
 
 def test_a_second_query_would_reveal_the_answer():
     """Two points together have another distribution for another response."""
-    layout = ReportLayout(3, 2, 0, 2)
+    layout = votes_layout(3, 2, 0, 2)
     laws = []
     for bits in valid_bits(layout):
         rows = np.array([prove(layout, bits, s) for s in every(3, 2)])
@@ -224,9 +279,17 @@ def test_a_second_query_would_reveal_the_answer():
     assert laws[0] != laws[1]
 
 
-def test_a_server_that_shifts_verifier_shares_learns_nothing():
+@pytest.mark.parametrize(
+    "layout",
+    [
+        votes_layout(3, 2, 0, 2),
+        sheet_layout(3, 2, YesNo(text="a"), YesNo(text="b")),
+        sheet_layout(3, 2, OneOf(text="a", items=("x", "y", "z"))),
+    ],
+    ids=str,
+)
+def test_a_server_that_shifts_verifier_shares_learns_nothing(layout):
     """Exhaustive over all shifts: (f(r), accepted) has one distribution for all responses."""
-    layout = ReportLayout(3, 2, 0, 2)
     for r in points(layout):
         query = query_at(layout, r)
         answers = [
@@ -238,21 +301,21 @@ def test_a_server_that_shifts_verifier_shares_learns_nothing():
             for mine in answers:
                 accepted = query.accepts(mine, np.broadcast_to(shift, mine.shape))
                 laws.append(Counter(zip(map(tuple, mine.tolist()), accepted.tolist(), strict=True)))
-            assert laws[0] == laws[1]
+            assert all(law == laws[0] for law in laws)
 
 
 # --- what is refused ------------------------------------------------------------------------------
 
 
 def test_a_point_inside_the_field_of_shares_is_refused():
-    layout = ReportLayout(3, 2, 0, 2)
+    layout = votes_layout(3, 2, 0, 2)
     with pytest.raises(ParameterError, match="outside the field"):
         query_at(layout, (2, 0))
 
 
 def test_the_point_is_the_first_outside_the_field_of_shares():
     """If the first k elements lie in F_q, the next ones are tried; such keys are among the 64."""
-    layout = ReportLayout(2, 1, 0, 2)
+    layout = votes_layout(2, 1, 0, 2)
     skipped = 0
     for number in range(64):
         key = number.to_bytes(32, "big")
@@ -268,7 +331,7 @@ def test_points_are_uniform_outside_the_field_of_shares():
 
     The false alarm rate is 1e-6 (5 degrees of freedom: 37.3).
     """
-    layout = ReportLayout(3, 2, 0, 2)
+    layout = votes_layout(3, 2, 0, 2)
     drawn = Counter(query_point(layout, number.to_bytes(32, "big")) for number in range(6000))
     assert set(drawn) == set(points(layout))
     assert sum((count - 1000) ** 2 / 1000 for count in drawn.values()) < 37.3
@@ -277,10 +340,10 @@ def test_points_are_uniform_outside_the_field_of_shares():
 
 
 def test_too_many_bits_are_refused_with_advice():
-    with pytest.raises(ParameterError, match="fewer items"):
-        report_layout(100_003, 2601, 0, 1000)
+    with pytest.raises(ParameterError, match="fewer answers"):
+        report_layout(100_003, 2601, 0, one_vote(2601), 1000)
     with pytest.raises(ParameterError, match="field of at least as many"):
-        report_layout(31, 30, 5, 20)
+        report_layout(31, 30, 5, one_vote(30), 20)
 
 
 @pytest.mark.parametrize(
