@@ -74,6 +74,21 @@ def test_every_language_says_everything(folder) -> None:
     assert all(not re.search(r"[a-z]{3}", re.sub(r"\{\w+\}", "", german[name])) for name in same)
 
 
+def test_sentences_for_several_questions_stand_in_for_others_in_every_language() -> None:
+    module = (PAGE / "several_strings.js").as_uri()
+    several = run_module(
+        f'import {{ SEVERAL }} from "{module}"; console.log(JSON.stringify(SEVERAL));'
+    )
+    assert list(several) == list(sentences(PAGE))
+    assert list(several["en"]) == list(several["de"])
+    for language, texts in several.items():
+        for name, words in texts.items():
+            usual = sentences(PAGE)[language][name]
+            holes = [sorted(re.findall(r"\{\w+\}", text)) for text in (words, usual)]
+            assert holes[0] == holes[1], name
+            assert words != usual or name in ("withdrawYes", "withdrawNo"), name
+
+
 def test_no_sentence_of_the_page_is_missing_or_idle() -> None:
     defined = set(sentences(PAGE)["en"]) - {"language", "direction"}
     stages = (
