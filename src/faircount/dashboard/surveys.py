@@ -173,7 +173,9 @@ class Surveys:
         # A population's budget is never changed, whatever the form says.
         budget = existing_budget(servers, facts.population) or forms.budget_of(form, wishes)
         # Participants open the page at the coordinator, so its address goes into the links.
-        owner = OwnerFile(s1, s2, s1.address, budget, forms.language_of(form))
+        language = forms.language_of(form)
+        closes_at = forms.closing_time_of(form)
+        owner = OwnerFile(s1, s2, s1.address, budget, language, closes_at=closes_at)
         anyway = forms.is_wanted_anyway(form)
         survey, *_ = create(self.folder / name, wishes, facts, owner, people=people, anyway=anyway)
         survey.invite()
@@ -208,6 +210,8 @@ class Surveys:
             if not survey.folder.invitations_file.exists():
                 _check_budget_of(survey)
             survey.invite()
+        elif what == "open":
+            survey.open()
         elif what == "repeat":
             name = survey.repeat().folder.path.name
         elif what == "delete":
@@ -215,9 +219,7 @@ class Surveys:
             survey.latest_ending()
             survey.delete()
         else:
-            # The coordinator opens only if it knows everybody whom this folder invites.
-            sent = {"invited": len(survey.invitees())} if what == "open" else values
-            survey.servers.request(survey.params, what, **sent)
+            survey.servers.request(survey.params, what, **values)
         return self.one(name)
 
     def people(self, name: str) -> list[str]:

@@ -164,9 +164,7 @@ def _workbook(result: Result, view: View) -> bytes:
     return out.getvalue()
 
 
-def _fill_sheet(
-    sheet: Any, rows: list[Any], widths: tuple[int, ...], decimals: int = 1
-) -> None:
+def _fill_sheet(sheet: Any, rows: list[Any], widths: tuple[int, ...], decimals: int = 1) -> None:
     for row, values in enumerate(rows, start=1):
         for column, value in enumerate(values, start=1):
             _write_cell(sheet.cell(row, column), value, decimals)

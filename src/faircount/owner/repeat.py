@@ -43,8 +43,10 @@ def repeat(
         question=params.question if question is None else check_question(question),
         phase_seconds=phase_seconds,
     )
-    target.create(again, survey.owner, people)
-    return Survey(target, again, survey.owner, survey.servers)
+    # A closing time was that of the first survey; the next one is open for as long as that was.
+    owner = replace(survey.owner, closes_at="")
+    target.create(again, owner, people)
+    return Survey(target, again, owner, survey.servers)
 
 
 def people_of(survey: Survey) -> People | None:

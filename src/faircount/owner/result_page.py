@@ -113,7 +113,8 @@ def _table(result: Result, bounds: Intervals, words: ResultWords) -> str:
         consistent = float(result.consistent[place])
         bar = _bar(estimate / largest, low / largest, high / largest)
         rows.append(
-            f"<tr><td>{escape_html(item)}</td><td class=number>{words.percent(estimate, digits)}</td>"
+            f"<tr><td>{escape_html(item)}</td>"
+            f"<td class=number>{words.percent(estimate, digits)}</td>"
             f"<td class=number>{words.range(low, high, digits)}{mark}</td>"
             f"<td class=number>{words.percent(consistent, digits)}</td>"
             f"<td class=bar>{bar}</td></tr>"

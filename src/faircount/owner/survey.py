@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from faircount.client.calls import RetryPolicy
 from faircount.client.invitation_codes import server_address
 from faircount.core.domain import visible_form
-from faircount.core.durations import parse_duration
+from faircount.core.durations import parse_closing_time, parse_duration, seconds_until
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError, RemoteError
 from faircount.core.files import read_file, write_durably
@@ -160,6 +161,7 @@ class Survey:
         address_column: str | None = None,
         users: int | None = None,
         open_for: str = "3d",
+        closes: str | None = None,
         grace: str = "30d",
         minimum: int | str | None = None,
         response_rate: float | str | None = None,
@@ -188,6 +190,8 @@ class Survey:
         address_column: column of the file that tells people apart
         users: largest number of people to invite; by default those of `people`
         open_for: time for each visit, such as 12h or 3d
+        closes: closing time such as "2026-11-19 18:00", in this computer's time zone, instead of
+            `open_for`
         grace: how much longer it is held open if there are too few answers at its closing time
         minimum: minimum number of responses, or a rate of the invited such as "40%"; by default
             one that fits the mechanism
@@ -227,6 +231,13 @@ class Survey:
             None if response_rate is None else parse_response_rate(response_rate),
         )
         seconds = parse_duration("--open-for", open_for)
+        closing = None
+        if closes is not None:
+            # People who visit several times need time for each visit: one time cannot end them all.
+            if len(requirements.topology.phases) > 1:
+                message = "--closes is for surveys with one visit: give --open-for, the time for"
+                raise ParameterError(f"{message} each visit")
+            seconds, closing = closing_time("--closes", closes)
         description = SurveyDescription(
             question, seconds=seconds, grace=parse_duration("--grace", grace), **texts
         )
@@ -243,6 +254,7 @@ class Survey:
             budget,
             printed_words(language).language,
             "" if page is None else server_address(page),
+            closing or "",
         )
         made, advice = create(
             Path(folder), requirements, description, owner, people=listed, anyway=anyway
@@ -302,7 +314,22 @@ class Survey:
     def open(self) -> dict[str, Any]:
         """Let the invited people answer from now on; the status after that."""
         # The coordinator opens only if it knows everybody whom this folder invites.
-        return self.servers.request(self.params, "open", invited=len(self.invitees()))
+        terms: dict[str, int] = {"invited": len(self.invitees())}
+        if self.owner.closes_at:
+            terms["seconds"] = self._seconds_left()
+        return self.servers.request(self.params, "open", **terms)
+
+    def _seconds_left(self) -> int:
+        """Seconds until the closing time that the owner gave; refused if it has passed."""
+        closes = datetime.fromisoformat(self.owner.closes_at)
+        left = seconds_until(closes, datetime.now(tz=UTC))
+        if left <= 0:
+            message = (
+                "the closing time of this survey has passed before it was opened: create it again "
+                "with another one"
+            )
+            raise RefusedError(message).with_code("closing_time_passed")
+        return left
 
     def status(self) -> dict[str, Any]:
         """The phase of the survey and what it waits for, as the coordinator reports it."""
@@ -534,6 +561,13 @@ class Survey:
         return replace(result, facts={**result.facts, "record": about})
 
 
+def closing_time(name: str, given: str) -> tuple[int, str]:
+    """Seconds until a closing time that the owner writes, and that time as ISO 8601."""
+    now = datetime.now(tz=UTC)
+    closes = parse_closing_time(name, given, now)
+    return seconds_until(closes, now), closes.isoformat()
+
+
 def _people_given(
     people: str | os.PathLike[str] | People | Sequence[str] | None, column: str | None
 ) -> People | None:
@@ -570,7 +604,7 @@ def create(
             f"do not run this survey: {advice.expected:,} people are expected to respond, fewer "
             f"than the minimum number of responses, {advice.minimum:,}. Invite more people or set "
             "a lower minimum, or create the survey nevertheless with --anyway"
-        ).with_code("expects_too_few", expected=advice.expected, minimum=advice.minimum)
+        ).with_code("expects_too_few", expected=advice.expected or 0, minimum=advice.minimum)
     folder = SurveyFolder(path)
     # Before the servers make keys, which nobody would use.
     folder.check_is_free()

@@ -167,7 +167,8 @@ def test_the_default_minimum_is_the_same_everywhere(both_apps: Any, tmp_path: Pa
         "users": "41",
         "epsilon": "8",
         "delta": "1e-6",
-        "hours": "1",
+        "open_for": "1",
+        "unit": "hours",
         "question": "Which?",
     }
     s1, s2 = read_servers(both_apps.servers_file)
