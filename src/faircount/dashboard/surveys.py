@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from faircount.client.calls import RetryPolicy
-from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.core.errors import (
+    FaircountError,
+    ParameterError,
+    RefusedError,
+    UnreachableError,
+)
 from faircount.core.files import read_file
 from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
@@ -121,6 +126,7 @@ class Surveys:
             "status": None,
             "last": None,
             "deleted": False,
+            "interrupted": False,
             "too_few": None,
             "problem": None,
         }
@@ -178,7 +184,10 @@ class Surveys:
         owner = OwnerFile(s1, s2, s1.address, budget, language, closes_at=closes_at)
         anyway = forms.is_wanted_anyway(form)
         survey, *_ = create(self.folder / name, wishes, facts, owner, people=people, anyway=anyway)
-        survey.invite()
+        # If a server goes away now, the page offers to continue: the survey exists already, and
+        # creating it once more would be refused.
+        with suppress(UnreachableError):
+            survey.invite()
         return self.one(name)
 
     def _people(self, form: forms.Form) -> People | None:
@@ -405,9 +414,12 @@ def _coordinator_status(survey: Survey) -> dict[str, Any]:
     try:
         status = survey.servers.status(params)
     except FaircountError as problem:
-        # The owner has deleted it there; the folder keeps how it ended.
-        if problem.values.get("cause") == UNKNOWN and survey.folder.statement_file.exists():
-            return {"deleted": True, "last": last}
+        if problem.values.get("cause") == UNKNOWN:
+            # The owner has deleted it there, and the folder keeps how it ended; or inviting was
+            # interrupted before the coordinator knew of it, and can be repeated.
+            if survey.folder.statement_file.exists():
+                return {"deleted": True, "last": last}
+            return {"invited": False, "interrupted": True}
         return {"problem": error_payload(problem), "last": last}
     added = {
         "phase_index": phase_index(params, status["phase"]),

@@ -317,7 +317,8 @@ class Survey:
         terms: dict[str, int] = {"invited": len(self.invitees())}
         if self.owner.closes_at:
             terms["seconds"] = self._seconds_left()
-        return self.servers.request(self.params, "open", **terms)
+        with self._missing_invitations_explained():
+            return self.servers.request(self.params, "open", **terms)
 
     def _seconds_left(self) -> int:
         """Seconds until the closing time that the owner gave; refused if it has passed."""
@@ -342,15 +343,23 @@ class Survey:
         try:
             yield
         except RemoteError as problem:
+            # A survey that has ended was deleted by its owner or an operator.
             is_unknown = problem.status == HTTPStatus.NOT_FOUND
-            if is_unknown and not self.folder.invitations_file.exists():
-                path = self.folder.path
+            if not is_unknown or self.folder.statement_file.exists():
+                raise
+            path = self.folder.path
+            if self.folder.invitations_file.exists():
                 message = (
-                    f"nobody is invited to the survey in {path} yet: make the invitations first, "
-                    f"with faircount survey invite {path}"
+                    "the coordinator knows no such survey of yours: inviting was interrupted, or "
+                    "the survey was deleted or handed over. If it was interrupted, continue with "
+                    f"faircount survey invite {path}, which keeps the same invitations"
                 )
-                raise RefusedError(message).with_code("nobody_invited") from None
-            raise
+                raise RefusedError(message).with_code("inviting_interrupted") from None
+            message = (
+                f"nobody is invited to the survey in {path} yet: make the invitations first, "
+                f"with faircount survey invite {path}"
+            )
+            raise RefusedError(message).with_code("nobody_invited") from None
 
     def remind(self, path: Path | None = None) -> tuple[Invitee, ...]:
         """Write a table of the people who have not answered, and return them.
@@ -397,7 +406,8 @@ class Survey:
 
     def abort(self, reason: str = "") -> dict[str, Any]:
         """End the survey for good, without a result; the status after that."""
-        return self.servers.request(self.params, "abort", reason=reason)
+        with self._missing_invitations_explained():
+            return self.servers.request(self.params, "abort", reason=reason)
 
     def delete(self) -> None:
         """Delete the finished survey from both servers; its folder stays."""

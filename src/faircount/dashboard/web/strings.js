@@ -89,6 +89,9 @@ const en = {
   problem_mail_over: "This survey is closed: nobody can answer any more.",
   problem_nobody_invited:
     "Nobody is invited to this survey yet. Make the invitations first: faircount survey invite.",
+  problem_inviting_interrupted:
+    "The coordinator knows no such survey of yours: inviting was interrupted, or the survey was " +
+    "deleted or handed over. If it was interrupted, create the invitations again.",
   problem_mail_not_open: "This survey is not open yet, so the links would not work. Open it first.",
   problem_no_addresses:
     "Some people have no e-mail address. Create the survey with a table of people.",
@@ -558,6 +561,9 @@ const en = {
   invitationsPrint: "Print version with QR codes",
   invitationsRemind: "People who have not answered yet (CSV)",
   invitationsNone: "There are no invitations yet.",
+  invitationsInterrupted:
+    "A server could not be reached while the invitations were made, so nobody can answer yet. " +
+    "Continue: the same invitations are used.",
   invitationsMake: "Create the invitations",
   invitationOne: "Show one invitation",
   invitationWho: "Person",
@@ -713,6 +719,10 @@ const de = {
   problem_nobody_invited:
     "Zu dieser Umfrage ist noch niemand eingeladen. Machen Sie zuerst die Einladungen: faircount " +
     "survey invite.",
+  problem_inviting_interrupted:
+    "Der Koordinator kennt keine solche Umfrage von Ihnen: Das Einladen wurde unterbrochen, oder " +
+    "die Umfrage wurde gelöscht oder abgegeben. Nach einer Unterbrechung erstellen Sie die " +
+    "Einladungen noch einmal.",
   problem_mail_not_open:
     "Diese Umfrage ist noch nicht geöffnet, die Links würden nicht gelten. Öffnen Sie sie zuerst.",
   problem_no_addresses:
@@ -1223,6 +1233,9 @@ const de = {
   invitationsPrint: "Druckversion mit QR-Codes",
   invitationsRemind: "Wer noch nicht geantwortet hat (CSV)",
   invitationsNone: "Es gibt noch keine Einladungen.",
+  invitationsInterrupted:
+    "Ein Server war nicht erreichbar, während die Einladungen erstellt wurden. Noch kann niemand " +
+    "antworten. Machen Sie weiter: Es bleibt bei denselben Einladungen.",
   invitationsMake: "Einladungen erstellen",
   invitationOne: "Eine Einladung anzeigen",
   invitationWho: "Person",

@@ -50,7 +50,8 @@ export function showSurvey(name, actions) {
     result.update(found);
     budget.update(spent, survey.population);
     const isOver = found !== null;
-    invitations.update({ invited: survey.invited, n_max: survey.n_max }, isOver);
+    const { invited, interrupted, n_max } = survey;
+    invitations.update({ invited, interrupted, n_max }, isOver);
     mail.update(isOver ? null : mails, status);
     label.update({ epsilon: survey.epsilon, delta: survey.delta });
     more.update({ isOver, deleted: survey.deleted, population: survey.population });
