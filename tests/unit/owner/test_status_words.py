@@ -99,7 +99,11 @@ def test_a_held_survey_and_an_aggregator_that_is_away_say_what_to_do(made: Surve
     away = status_of(phase="counting", tries_again_at=later, problem="no connection")
     assert "waiting for the aggregator since" in shown(made, away)["next"]
     assert "you don't have to do anything" in shown(made, away)["next"]
-    assert "(no connection)" in shown(made, away)["next"]
+    assert "The coordinator says: no connection" in shown(made, away)["next"]
+    # Right after closing nothing is wrong, and nobody is sent to an operator.
+    counting = shown(made, {**away, "problem": ""})["next"]
+    assert "--wait" in counting
+    assert "tell" not in counting
     # Said once: not again below the table.
     assert describe_silence(made, away) is None
     assert "People can answer nevertheless" in str(describe_silence(made, status_of()))

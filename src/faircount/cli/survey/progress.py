@@ -94,13 +94,18 @@ def describe_next(survey: "Survey", status: dict[str, Any]) -> str:
 
 def _describe_waiting(survey: "Survey", status: dict[str, Any]) -> str:
     """That the coordinator waits for the aggregator, and why, if it knows."""
-    # The reason is for operators, who need it when the owner asks them.
-    reason = f" ({status['problem']})" if status["problem"] else ""
+    # The usual case after closing: the aggregator has only just been asked.
+    if not status["problem"]:
+        return (
+            "the coordinator and the aggregator count, which takes seconds for a few hundred "
+            f"people: faircount survey result {survey.folder.path} --wait"
+        )
     operator = survey.params.s2_operator or "its operator"
     return (
         f"the coordinator has been waiting for the aggregator since "
-        f"{format_local_time(status['since'])}{reason}, and keeps asking. Nothing is lost, and you "
-        f"don't have to do anything; if it takes longer than an hour, tell {operator}, who runs it"
+        f"{format_local_time(status['since'])}, and keeps asking. Nothing is lost, and you don't "
+        f"have to do anything; if it takes longer than an hour, tell {operator}, who runs it. The "
+        f"coordinator says: {status['problem']}"
     )
 
 
