@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faircount.client.calls import RetryPolicy
-from faircount.core.durations import parse_duration
+from faircount.core.durations import parse_duration, seconds_until
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, RefusedError, RemoteError
 from faircount.core.files import read_file, write_durably
@@ -122,6 +123,7 @@ class Survey:
         address_column: str | None = None,
         users: int | None = None,
         open_for: str = "3d",
+        closes: str | None = None,
         grace: str = "30d",
         minimum: int | str | None = None,
         response_rate: float | str | None = None,
@@ -152,6 +154,8 @@ class Survey:
         address_column: column of the file that tells people apart
         users: largest number of people to invite; by default those of `people`
         open_for: time for each visit, such as 12h or 3d
+        closes: closing time such as "2026-11-19 18:00", in this computer's time zone, instead of
+            `open_for`
         grace: how much longer it is held open if there are too few answers at its closing time
         minimum: minimum number of responses, or a rate of the invited such as "40%"; by default
             one that fits the mechanism
@@ -178,6 +182,7 @@ class Survey:
             address_column=address_column,
             users=users,
             open_for=open_for,
+            closes=closes,
             grace=grace,
             minimum=minimum,
             response_rate=response_rate,
@@ -248,7 +253,23 @@ class Survey:
     def open(self) -> dict[str, Any]:
         """Let the invited people answer from now on; the status after that."""
         # The coordinator opens only if it knows everybody whom this folder invites.
-        return self.servers.request(self.params, "open", invited=len(self.invitees()))
+        terms: dict[str, int] = {"invited": len(self.invitees())}
+        if self.owner.closes_at:
+            terms["seconds"] = self._seconds_left()
+        with self._missing_invitations_explained():
+            return self.servers.request(self.params, "open", **terms)
+
+    def _seconds_left(self) -> int:
+        """Seconds until the closing time that the owner gave; refused if it has passed."""
+        closes = datetime.fromisoformat(self.owner.closes_at)
+        left = seconds_until(closes, datetime.now(tz=UTC))
+        if left <= 0:
+            message = (
+                "the closing time of this survey has passed before it was opened: create it again "
+                "with another one"
+            )
+            raise RefusedError(message).with_code("closing_time_passed")
+        return left
 
     def status(self) -> dict[str, Any]:
         """The phase of the survey and what it waits for, as the coordinator reports it."""
@@ -261,15 +282,23 @@ class Survey:
         try:
             yield
         except RemoteError as problem:
+            # A survey that has ended was deleted by its owner or an operator.
             is_unknown = problem.status == HTTPStatus.NOT_FOUND
-            if is_unknown and not self.folder.invitations_file.exists():
-                path = self.folder.path
+            if not is_unknown or self.folder.statement_file.exists():
+                raise
+            path = self.folder.path
+            if self.folder.invitations_file.exists():
                 message = (
-                    f"nobody is invited to the survey in {path} yet: make the invitations first, "
-                    f"with faircount survey invite {path}"
+                    "the coordinator knows no such survey of yours: inviting was interrupted, or "
+                    "the survey was deleted or handed over. If it was interrupted, continue with "
+                    f"faircount survey invite {path}, which keeps the same invitations"
                 )
-                raise RefusedError(message).with_code("nobody_invited") from None
-            raise
+                raise RefusedError(message).with_code("inviting_interrupted") from None
+            message = (
+                f"nobody is invited to the survey in {path} yet: make the invitations first, "
+                f"with faircount survey invite {path}"
+            )
+            raise RefusedError(message).with_code("nobody_invited") from None
 
     def remind(self, path: Path | None = None) -> tuple[Invitee, ...]:
         """Write a table of the people who have not answered, and return them.
@@ -316,7 +345,8 @@ class Survey:
 
     def abort(self, reason: str = "") -> dict[str, Any]:
         """End the survey for good, without a result; the status after that."""
-        return self.servers.request(self.params, "abort", reason=reason)
+        with self._missing_invitations_explained():
+            return self.servers.request(self.params, "abort", reason=reason)
 
     def delete(self) -> None:
         """Delete the finished survey from both servers; its folder stays."""
