@@ -181,9 +181,10 @@ def test_a_lying_aggregator_neither_fills_nor_stops_the_coordinator(tmp_path: Pa
     with raw_server(lies) as liar, running_coordinator(tmp_path, liar) as coordinator:
         asyncio.run(attack_with_bombs(coordinator, lies))
         stopped = threading.Event()
-        lies.script = partial(drip, stopped)
+        dripping = threading.Event()
+        lies.script = partial(drip, dripping, stopped)
         try:
-            asyncio.run(attack_with_drips(coordinator, lies))
+            asyncio.run(attack_with_drips(coordinator, dripping))
         finally:
             stopped.set()
     log = (tmp_path / "s1.log").read_text()
@@ -220,14 +221,15 @@ async def wait_for_problem(to_s1: httpx.AsyncClient, survey: TrialSurvey) -> str
             await asyncio.sleep(0.05)
 
 
-def drip(stopped: threading.Event, connection: socket.socket) -> None:
+def drip(dripping: threading.Event, stopped: threading.Event, connection: socket.socket) -> None:
     """An answer that begins at once and never ends."""
+    dripping.set()
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
     while not stopped.wait(DRIP_SECONDS):
         connection.sendall(b"x")
 
 
-async def attack_with_drips(coordinator: Coordinator, lies: Lies) -> None:
+async def attack_with_drips(coordinator: Coordinator, dripping: threading.Event) -> None:
     async with coordinator.client("s1") as to_s1, coordinator.client("s2") as to_s2:
         slow = await open_trial(to_s1, to_s2)
         other = await open_trial(to_s1, to_s2, phase_seconds=(OPEN_SECONDS,), grace=0)
@@ -236,11 +238,9 @@ async def attack_with_drips(coordinator: Coordinator, lies: Lies) -> None:
         await answer_all(to_s1, other)
         leaver = begin_client(other, 5, 0, ENTROPY)
         leaver = await visit_once(to_s1, other, leaver, ENTROPY)
-        asked = lies.asked
         require_success(await to_s1.post(f"{slow.path}/close"))
-        async with asyncio.timeout(PATIENCE):
-            while lies.asked == asked:
-                await asyncio.sleep(0.02)
+        # This survey, or one of those before, which are tried again: both occupy the coordinator.
+        assert await asyncio.to_thread(dripping.wait, PATIENCE)
         await asyncio.sleep(max(0.0, opened + OPEN_SECONDS - time.monotonic()))
         withdrawal = other.params.topology.client.withdraw(leaver).waiting[0]
         async with asyncio.timeout(PATIENCE):
