@@ -64,18 +64,13 @@ class Workers:
 
 
 @pytest.fixture
-def start(tmp_path: Path, postgresql_server: Any) -> Callable[[], Any]:
+def start(tmp_path: Path, postgresql_database: Callable[[], str]) -> Callable[[], Any]:
     """Starts both workers of both servers; SQLite has one process, so it is PostgreSQL."""
-    urls = list[str]()
-    for role in ("s1", "s2"):
-        name = f"race_{role}_{SystemEntropy().bytes(6).hex()}"
-        postgresql_server.psql(f"CREATE DATABASE {name};")
-        urls.append(str(postgresql_server.get_uri(name)))
+    databases = (postgresql_database(), postgresql_database())
     tokens = (fresh_token(), fresh_token())
 
     @asynccontextmanager
     async def run() -> AsyncIterator[Workers]:
-        databases = (urls[0], urls[1])
         async with (
             in_process(tmp_path, databases=databases, tokens=tokens) as first,
             in_process(tmp_path, databases=databases, tokens=tokens) as second,
