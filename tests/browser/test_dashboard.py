@@ -96,11 +96,12 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     waits(page, "The coordinator has been waiting for the aggregator since")
     trial.settle()
     expect(page.get_by_role("row", name=re.compile("^Coffee"))).to_have_text(
-        "Coffee100\u00a0%100 to 100\u00a0%100\u00a0%"
+        "Coffee100.0\u00a0%100.0 to 100.0\u00a0%100.0\u00a0%"
     )
     expect(
         page.get_by_text("Responses counted: 5, each proven to be exactly one vote. Rejected: 0.")
     ).to_be_visible()
+    page.get_by_text("Details of the guarantee").click()
     expect(page.get_by_role("row", name=re.compile("^Planned"))).to_contain_text("401e-6")
     expect(page.get_by_role("row", name=re.compile("^Achieved"))).to_contain_text("40")
     expect(page.get_by_text("Spent: epsilon 40 of 100")).to_be_visible()
@@ -156,7 +157,7 @@ def test_a_repeated_survey_shows_what_has_changed(owner, owner_page) -> None:
     expect(page.get_by_role("heading", name="Changes since before")).to_be_visible()
     changes = page.get_by_role("region", name="in percentage points").get_by_role("row")
     expect(changes.filter(has_text="By bus")).to_have_text(
-        re.compile(r"^By bus-50-50 to -50changed$")
+        re.compile(r"^By bus-50\.0-50\.0 to -50\.0changed$")
     )
     expect(changes.filter(has_text="By bicycle")).to_contain_text("may be noise")
 

@@ -119,6 +119,7 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
         "contact",
         "population",
         "name",
+        "open_for",
     }
     assert {
         name.partition("_")[2] for name in defined if name.startswith(("problem_", "about_"))
@@ -130,6 +131,8 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
     made |= {f"waits_{party}" for party in ("nobody", "owner", "coordinator", "aggregator")} | {
         "aggregator_published",
         "aggregator_aborted",
+        "unit_days",
+        "unit_hours",
     }
     made |= ENDING_SENTENCES | GUARANTEE_SENTENCES
     assert made <= defined
@@ -166,6 +169,7 @@ def codes() -> set[str]:
     return set(re.findall(r'\.with_code\(\s*"(\w+)"', text)) | {
         "not_inside",
         "notRunning",
+        "closing_time_form",
     }
 
 

@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from faircount.client.calls import RetryPolicy
-from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.core.errors import (
+    FaircountError,
+    ParameterError,
+    RefusedError,
+    UnreachableError,
+)
 from faircount.core.files import read_file
 from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
@@ -124,6 +129,7 @@ class Surveys:
             "status": None,
             "last": None,
             "deleted": False,
+            "interrupted": False,
             "too_few": None,
             "problem": None,
         }
@@ -176,10 +182,15 @@ class Surveys:
         # A population's budget is never changed, whatever the form says.
         budget = existing_budget(servers, facts.population) or forms.budget_of(form, wishes)
         # Participants open the page at the coordinator, so its address goes into the links.
-        owner = OwnerFile(s1, s2, s1.address, budget, forms.language_of(form))
+        language = forms.language_of(form)
+        closes_at = forms.closing_time_of(form)
+        owner = OwnerFile(s1, s2, s1.address, budget, language, closes_at=closes_at)
         anyway = forms.is_wanted_anyway(form)
         survey, *_ = create(self.folder / name, wishes, facts, owner, people=people, anyway=anyway)
-        survey.invite()
+        # If a server goes away now, the page offers to continue: the survey exists already, and
+        # creating it once more would be refused.
+        with suppress(UnreachableError):
+            survey.invite()
         return self.one(name)
 
     def _people(self, form: forms.Form) -> People | None:
@@ -211,6 +222,8 @@ class Surveys:
             if not survey.folder.invitations_file.exists():
                 _check_budget_of(survey)
             survey.invite()
+        elif what == "open":
+            survey.open()
         elif what == "repeat":
             name = survey.repeat().folder.path.name
         elif what == "delete":
@@ -218,9 +231,7 @@ class Surveys:
             survey.latest_ending()
             survey.delete()
         else:
-            # The coordinator opens only if it knows everybody whom this folder invites.
-            sent = {"invited": len(survey.invitees())} if what == "open" else values
-            survey.servers.request(survey.params, what, **sent)
+            survey.servers.request(survey.params, what, **values)
         return self.one(name)
 
     def people(self, name: str) -> list[str]:
@@ -416,9 +427,12 @@ def _coordinator_status(survey: Survey) -> dict[str, Any]:
     try:
         status = survey.servers.status(params)
     except FaircountError as problem:
-        # The owner has deleted it there; the folder keeps how it ended.
-        if problem.values.get("cause") == UNKNOWN and survey.folder.statement_file.exists():
-            return {"deleted": True, "last": last}
+        if problem.values.get("cause") == UNKNOWN:
+            # The owner has deleted it there, and the folder keeps how it ended; or inviting was
+            # interrupted before the coordinator knew of it, and can be repeated.
+            if survey.folder.statement_file.exists():
+                return {"deleted": True, "last": last}
+            return {"invited": False, "interrupted": True}
         return {"problem": error_payload(problem), "last": last}
     added = {
         "phase_index": phase_index(params, status["phase"]),

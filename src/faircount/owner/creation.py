@@ -3,10 +3,11 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from faircount.client.invitation_codes import server_address
-from faircount.core.durations import parse_duration
+from faircount.core.durations import parse_closing_time, parse_duration, seconds_until
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions.form import Form
@@ -55,6 +56,7 @@ class SurveyOptions:
     address_column: str | None
     users: int | None
     open_for: str
+    closes: str | None
     grace: str
     minimum: int | str | None
     response_rate: float | str | None
@@ -86,7 +88,17 @@ class SurveyOptions:
             None if rate is None else parse_response_rate(rate),
         )
 
-    def owner_file(self, population: str) -> OwnerFile:
+    def time_to_answer(self) -> tuple[int, str]:
+        """Seconds of each visit, and the closing time if the owner named one."""
+        if self.closes is None:
+            return parse_duration("--open-for", self.open_for), ""
+        # People who visit several times need time for each visit: one time cannot end them all.
+        if len(topology_named(self.topology).phases) > 1:
+            message = "--closes is for surveys with one visit: give --open-for, the time for"
+            raise ParameterError(f"{message} each visit")
+        return closing_time("--closes", self.closes)
+
+    def owner_file(self, population: str, closes: str) -> OwnerFile:
         """Access to both servers, and the budget of the population."""
         s1, s2 = read_servers(Path(self.servers))
         budget = self.budget
@@ -102,6 +114,7 @@ class SurveyOptions:
             budget,
             printed_words(self.language).language,
             "" if self.page is None else server_address(self.page),
+            closes,
         )
 
 
@@ -123,16 +136,24 @@ def create_survey(
             raise ParameterError(f"{message} (people= or users= in Python)")
         users = len(listed)
     requirements = options.require(form, users)
+    seconds, closes = options.time_to_answer()
     description = SurveyDescription(
-        seconds=parse_duration("--open-for", options.open_for),
+        seconds=seconds,
         grace=parse_duration("--grace", options.grace),
         **texts,
     )
-    owner = options.owner_file(description.population)
+    owner = options.owner_file(description.population, closes)
     made, advice = create(
         Path(folder), requirements, description, owner, people=listed, anyway=options.anyway
     )
     return replace(made, advice=advice)
+
+
+def closing_time(name: str, given: str) -> tuple[int, str]:
+    """Seconds until a closing time that the owner writes, and that time as ISO 8601."""
+    now = datetime.now(tz=UTC)
+    closes = parse_closing_time(name, given, now)
+    return seconds_until(closes, now), closes.isoformat()
 
 
 def _people_given(

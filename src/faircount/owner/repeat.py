@@ -45,8 +45,10 @@ def repeat(
         questionnaire=_reword(params.questionnaire, question),
         phase_seconds=phase_seconds,
     )
-    target.create(again, survey.owner, people)
-    return Survey(target, again, survey.owner, survey.servers)
+    # A closing time was that of the first survey; the next one is open for as long as that was.
+    owner = replace(survey.owner, closes_at="")
+    target.create(again, owner, people)
+    return Survey(target, again, owner, survey.servers)
 
 
 def _reword(questionnaire: Questionnaire, text: str | None) -> Questionnaire:

@@ -9,21 +9,21 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faircount.client.calls import RetryPolicy
-from faircount.core.durations import parse_duration
+from faircount.core.durations import parse_duration, seconds_until
 from faircount.core.entropy import SystemEntropy
-from faircount.core.errors import FaircountError, RefusedError, RemoteError
-from faircount.core.files import read_file, write_durably
-from faircount.estimation.record import SurveyRecord
+from faircount.core.errors import RefusedError, RemoteError
+from faircount.core.files import write_durably
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.trend import Trend, trend_of
 from faircount.owner.advice import AUTO, Advice
-from faircount.owner.exports import export_result
+from faircount.owner.final_statements import FinalStatements
 from faircount.owner.folder import (
     COMMAND_RETRY,
     PUBLIC,
@@ -43,12 +43,10 @@ from faircount.owner.invitations import (
 from faircount.owner.page_export import PageFacts
 from faircount.owner.people import People
 from faircount.owner.questions import Questions, read_questions
-from faircount.owner.remote import BothServers, verify_final_statement
+from faircount.owner.remote import BothServers
 from faircount.protocol import SurveyParameters
 from faircount.protocol.survey.endings import describe_abort
-from faircount.protocol.survey.operators import has_one_operator
-from faircount.protocol.survey.release import decode_release
-from faircount.protocol.wire.messages import Aborted, Published, Reason
+from faircount.protocol.wire.messages import Aborted, Reason
 
 if TYPE_CHECKING:
     from faircount.owner.label import PrivacyLabel
@@ -122,6 +120,7 @@ class Survey:
         address_column: str | None = None,
         users: int | None = None,
         open_for: str = "3d",
+        closes: str | None = None,
         grace: str = "30d",
         minimum: int | str | None = None,
         response_rate: float | str | None = None,
@@ -152,6 +151,8 @@ class Survey:
         address_column: column of the file that tells people apart
         users: largest number of people to invite; by default those of `people`
         open_for: time for each visit, such as 12h or 3d
+        closes: closing time such as "2026-11-19 18:00", in this computer's time zone, instead of
+            `open_for`
         grace: how much longer it is held open if there are too few answers at its closing time
         minimum: minimum number of responses, or a rate of the invited such as "40%"; by default
             one that fits the mechanism
@@ -178,6 +179,7 @@ class Survey:
             address_column=address_column,
             users=users,
             open_for=open_for,
+            closes=closes,
             grace=grace,
             minimum=minimum,
             response_rate=response_rate,
@@ -248,7 +250,23 @@ class Survey:
     def open(self) -> dict[str, Any]:
         """Let the invited people answer from now on; the status after that."""
         # The coordinator opens only if it knows everybody whom this folder invites.
-        return self.servers.request(self.params, "open", invited=len(self.invitees()))
+        terms: dict[str, int] = {"invited": len(self.invitees())}
+        if self.owner.closes_at:
+            terms["seconds"] = self._seconds_left()
+        with self._missing_invitations_explained():
+            return self.servers.request(self.params, "open", **terms)
+
+    def _seconds_left(self) -> int:
+        """Seconds until the closing time that the owner gave; refused if it has passed."""
+        closes = datetime.fromisoformat(self.owner.closes_at)
+        left = seconds_until(closes, datetime.now(tz=UTC))
+        if left <= 0:
+            message = (
+                "the closing time of this survey has passed before it was opened: create it again "
+                "with another one"
+            )
+            raise RefusedError(message).with_code("closing_time_passed")
+        return left
 
     def status(self) -> dict[str, Any]:
         """The phase of the survey and what it waits for, as the coordinator reports it."""
@@ -261,15 +279,23 @@ class Survey:
         try:
             yield
         except RemoteError as problem:
+            # A survey that has ended was deleted by its owner or an operator.
             is_unknown = problem.status == HTTPStatus.NOT_FOUND
-            if is_unknown and not self.folder.invitations_file.exists():
-                path = self.folder.path
+            if not is_unknown or self.folder.statement_file.exists():
+                raise
+            path = self.folder.path
+            if self.folder.invitations_file.exists():
                 message = (
-                    f"nobody is invited to the survey in {path} yet: make the invitations first, "
-                    f"with faircount survey invite {path}"
+                    "the coordinator knows no such survey of yours: inviting was interrupted, or "
+                    "the survey was deleted or handed over. If it was interrupted, continue with "
+                    f"faircount survey invite {path}, which keeps the same invitations"
                 )
-                raise RefusedError(message).with_code("nobody_invited") from None
-            raise
+                raise RefusedError(message).with_code("inviting_interrupted") from None
+            message = (
+                f"nobody is invited to the survey in {path} yet: make the invitations first, "
+                f"with faircount survey invite {path}"
+            )
+            raise RefusedError(message).with_code("nobody_invited") from None
 
     def remind(self, path: Path | None = None) -> tuple[Invitee, ...]:
         """Write a table of the people who have not answered, and return them.
@@ -316,7 +342,8 @@ class Survey:
 
     def abort(self, reason: str = "") -> dict[str, Any]:
         """End the survey for good, without a result; the status after that."""
-        return self.servers.request(self.params, "abort", reason=reason)
+        with self._missing_invitations_explained():
+            return self.servers.request(self.params, "abort", reason=reason)
 
     def delete(self) -> None:
         """Delete the finished survey from both servers; its folder stays."""
@@ -402,7 +429,7 @@ class Survey:
 
     def latest_ending(self, *, wait: bool = False) -> QuestionnaireResult | Aborted:
         """The result, or why the survey ended without one, from the folder or the servers."""
-        return self._kept_ending() or self.ending(wait=wait)
+        return self._statements.read_kept() or self.ending(wait=wait)
 
     def ending(self, *, wait: bool = False) -> QuestionnaireResult | Aborted:
         """The result, or why the survey ended without one, as the servers tell it now."""
@@ -417,65 +444,12 @@ class Survey:
                     raise
                 time.sleep(SECONDS_BETWEEN_POLLS)
         status = self.status()
-        record = {
-            "version": 1,
-            "opened_at": status["opened_at"],
-            "ended_at": status["since"],
-            "invited": status["invited"],
-            "places": [],
-        }
+        places: list[int] = []
         # If users draw different amounts of noise, the estimate depends on who was accepted.
         if not self.params.mechanism.identical_for_all_users and status["phase"] == "published":
-            record["places"] = self.servers.accepted_places(self.params)
-        ending = self._interpret(data, record)
-        # The servers may delete the survey one day: the owner's folder keeps what was published.
-        # The statement comes last, because a folder with it is complete.
-        write_durably(self.folder.record_file, json.dumps(record).encode() + b"\n", PUBLIC)
-        if isinstance(ending, QuestionnaireResult):
-            write_durably(self.folder.result_file, export_result(ending, "json"), PUBLIC)
-        write_durably(self.folder.statement_file, data, PUBLIC)
-        return ending
+            places = self.servers.accepted_places(self.params)
+        return self._statements.keep(data, status, places)
 
-    def _kept_ending(self) -> QuestionnaireResult | Aborted | None:
-        """How the survey ended, from the folder; None if it does not know yet."""
-        if not self.folder.statement_file.exists():
-            return None
-        hint = "read the result again, with faircount survey result"
-        data = read_file(self.folder.statement_file, hint)
-        try:
-            record = json.loads(read_file(self.folder.record_file, hint))
-            return self._interpret(data, record)
-        except (ValueError, KeyError, TypeError):
-            message = "record.json is damaged: restore it from a copy"
-            raise FaircountError(message).with_code("file_damaged", file="record.json") from None
-
-    def _interpret(self, data: bytes, record: dict[str, Any]) -> QuestionnaireResult | Aborted:
-        """Verify a final statement and decode it."""
-        ending = verify_final_statement(self.params, data).message
-        if isinstance(ending, Aborted):
-            return ending
-        if not isinstance(ending, Published):
-            raise RefusedError(
-                "The coordinator shows a message that is not the final statement of the "
-                "aggregator: ask both operators"
-            ).with_code("unsigned_result")
-        result = decode_release(self.params, ending, record["places"])
-        about = SurveyRecord(
-            survey=self.params.survey.hex(),
-            name=self.folder.path.resolve().name,
-            question=self.params.questionnaire.text,
-            owner=self.params.owner,
-            opened=record["opened_at"],
-            ended=record["ended_at"],
-            invited=record["invited"],
-            # Signed by the aggregator: what the coordinator reports would also count people who
-            # have withdrawn.
-            responded=ending.included + ending.rejected,
-            counted=ending.included,
-            language=self.owner.language,
-            s1_operator=self.params.s1_operator,
-            s2_operator=self.params.s2_operator,
-            one_operator=has_one_operator(self.params),
-            questions=len(self.params.questionnaire),
-        )
-        return replace(result, facts={**result.facts, "record": about})
+    @property
+    def _statements(self) -> FinalStatements:
+        return FinalStatements(self.folder, self.params, self.owner.language)

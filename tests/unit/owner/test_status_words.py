@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from faircount.cli.survey.outcome import show_status
-from faircount.cli.survey.progress import PHASES, REASONS, describe_status
+from faircount.cli.survey.progress import PHASES, REASONS, describe_silence, describe_status
 from faircount.owner.survey import Survey
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.wire.messages import Reason
@@ -99,7 +99,15 @@ def test_a_held_survey_and_an_aggregator_that_is_away_say_what_to_do(made: Surve
     away = status_of(phase="counting", tries_again_at=later, problem="no connection")
     assert "waiting for the aggregator since" in shown(made, away)["next"]
     assert "you don't have to do anything" in shown(made, away)["next"]
-    assert shown(made, away)["problem"] == "no connection"
+    assert "The coordinator says: no connection" in shown(made, away)["next"]
+    # Right after closing nothing is wrong, and nobody is sent to an operator.
+    counting = shown(made, {**away, "problem": ""})["next"]
+    assert "--wait" in counting
+    assert "tell" not in counting
+    # Said once: not again below the table.
+    assert describe_silence(made, away) is None
+    assert "People can answer nevertheless" in str(describe_silence(made, status_of()))
+    assert "Nothing is lost" in str(describe_silence(made, status_of(phase="draft")))
     assert "survey open" in shown(made, status_of(phase="draft", closes_at=None))["next"]
     assert shown(made, status_of(phase="published"))["next"].endswith("shows it")
     assert shown(made, status_of(phase="aborted"))["next"].endswith("says why")

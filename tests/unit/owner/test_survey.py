@@ -17,6 +17,7 @@ from faircount.client.participation_status import Stage
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import UnreachableError
 from faircount.dashboard.form import advice, facts_of, wishes_of
+from faircount.dashboard.surveys import Surveys
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.registry import SURVEY, shared_mechanisms
 from faircount.mechanisms.server_noise import ServerLaplace
@@ -171,7 +172,8 @@ def test_the_default_minimum_is_the_same_everywhere(both_apps: Any, tmp_path: Pa
         "users": "41",
         "epsilon": "8",
         "delta": "1e-6",
-        "hours": "1",
+        "open_for": "1",
+        "unit": "hours",
         "question": "Which?",
     }
     s1, s2 = read_servers(both_apps.servers_file)
@@ -377,6 +379,49 @@ def test_a_survey_without_invitations_says_what_to_do(both_apps: Any, tmp_path: 
         refused = run("survey", name, folder, *options)
         assert refused.exit_code == 2
         assert f"with faircount survey invite {folder}" in refused.stderr, name
+
+
+def test_inviting_that_was_interrupted_is_continued(
+    both_apps: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "survey"
+    assert run(*creation(both_apps, folder)).exit_code == 0
+    with monkeypatch.context() as away:
+        away.setattr(BothServers, "set_up", Mock(side_effect=UnreachableError("away")))
+        assert run("survey", "invite", folder).exit_code == 2
+    before = (folder / "invitations.csv").read_bytes()
+    for name, *options in (("status",), ("open",), ("abort", "--yes"), ("close",), ("remind",)):
+        refused = run("survey", name, folder, *options)
+        assert refused.exit_code == 2
+        assert f"continue with faircount survey invite {folder}" in refused.stderr, name
+    assert run("survey", "invite", folder).exit_code == 0
+    assert (folder / "invitations.csv").read_bytes() == before
+    assert run("survey", "open", folder).exit_code == 0
+
+
+def test_the_dashboard_continues_inviting_that_was_interrupted(
+    both_apps: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    surveys = Surveys(tmp_path / "surveys", both_apps.servers_file)
+    form = {
+        "name": "drinks",
+        "question": "Which?",
+        "items": "tea\ncoffee",
+        "users": "60",
+        "epsilon": "1",
+        "delta": "1e-6",
+        "open_for": "3",
+        "unit": "days",
+    }
+    with monkeypatch.context() as away:
+        away.setattr(BothServers, "set_up", Mock(side_effect=UnreachableError("away")))
+        made = surveys.create(form)
+    assert (made["invited"], made["interrupted"], made["problem"]) == (False, True, None)
+    before = surveys.survey("drinks").invitees()
+    continued = surveys.request("drinks", "invite", {})
+    assert (continued["invited"], continued["interrupted"]) == (True, False)
+    assert surveys.survey("drinks").invitees() == before
+    assert surveys.request("drinks", "open", {})["status"]["phase"] == "submitting"
 
 
 def test_a_withdrawn_answer_is_told_apart_in_the_status(both_apps: Any, tmp_path: Path) -> None:

@@ -68,7 +68,11 @@ def abort_command(folder: Path, reason: str, yes: bool, as_json: bool) -> None:
             "are deleted, and this cannot be undone",
             abort=True,
         )
-    _show(survey, survey.abort(reason), as_json)
+    status = survey.abort(reason)
+    _show(survey, status, as_json)
+    # The aggregator signs every ending, so that neither server can end a survey alone.
+    if not as_json and status["phase"] != "aborted":
+        click.echo("The survey ends as soon as the aggregator has confirmed it.")
 
 
 @click.command("delete")

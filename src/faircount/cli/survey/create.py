@@ -80,6 +80,12 @@ if TYPE_CHECKING:
     "--open-for", default="3d", show_default=True, help="Time for each visit: 90s, 30m, 12h, 3d."
 )
 @click.option(
+    "--closes",
+    metavar="TIME",
+    help="Closing time such as '2026-11-19 18:00', in this computer's time zone, instead of "
+    "--open-for.",
+)
+@click.option(
     "--grace",
     default="30d",
     show_default=True,

@@ -1,5 +1,6 @@
 """`faircount survey status`, `result` and `receipts`: how far a survey is, and how it ended."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from faircount.owner.survey import Survey
     from faircount.protocol.wire.messages import Aborted
 
+WAITING = "waiting for the result; faircount survey status says what it waits for ..."
 NO_RESULT = 4  # exit code if the survey ended without a result
 
 
@@ -27,23 +29,26 @@ def status_command(folder: Path, as_json: bool) -> None:
     reason. --json prints what both servers report, with times in UTC.
     """
     from faircount.cli.show import console, print_json
+    from faircount.cli.survey.progress import describe_silence
     from faircount.core.errors import UnreachableError
     from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
     coordinator = survey.status()
+    silence = None
     # The coordinator alone knows the phase, so an aggregator that is away only leaves a gap.
     try:
         aggregator: dict[str, Any] = survey.servers.aggregator_status(survey.params)
     except UnreachableError as problem:
         aggregator = {"problem": str(problem)}
+        silence = describe_silence(survey, coordinator)
     if as_json:
         print_json({"s1": coordinator, "s2": aggregator})
         return
     out = console()
     show_status(out, survey, coordinator)
-    if "problem" in aggregator:
-        out.print(aggregator["problem"], markup=False)
+    if silence is not None:
+        out.print(silence, markup=False)
     _show_rejections(out, "The aggregator", aggregator)
 
 
@@ -120,7 +125,7 @@ def result_command(
     code is 4. Every file names the survey, its question and dates, how many people were invited,
     responded and were counted, and the guarantee.
     """
-    from faircount.cli.show import console, print_json
+    from faircount.cli.show import console, print_json, spinner
     from faircount.cli.show_questions import show_questions
     from faircount.core.errors import RemoteError
     from faircount.core.validation import check_fraction
@@ -131,8 +136,10 @@ def result_command(
     check_fraction("level", level)
     targets = _check_targets(files)
     view = View(level, covers, consistent)
+    survey = Survey.at(folder)
     try:
-        result = Survey.at(folder).latest_ending(wait=wait)
+        with spinner(WAITING) if wait else nullcontext():
+            result = survey.latest_ending(wait=wait)
     except RemoteError as problem:
         if problem.reason != Reason.EARLY:
             raise

@@ -64,8 +64,6 @@ def describe_status(
     if status["closes_at"]:
         yield "closes", _format_with_distance(status["closes_at"], now or datetime.now(tz=UTC))
     yield "next", describe_next(survey, status)
-    if status["problem"]:
-        yield "problem", status["problem"]
 
 
 def _describe_answers(status: dict[str, Any]) -> str:
@@ -88,16 +86,40 @@ def describe_next(survey: "Survey", status: dict[str, Any]) -> str:
     if whom == "owner":
         return f"open it, and people can answer: faircount survey open {folder}"
     if whom == "aggregator":
-        since = format_local_time(status["since"])
-        again = format_local_time(status["tries_again_at"])
-        return (
-            f"the coordinator has been waiting for the aggregator since {since} and asks it again "
-            f"at {again}. Nothing is lost, and you don't have to do anything; if it takes longer "
-            "than an hour, ask the operator of the aggregator"
-        )
+        return _describe_waiting(survey, status)
     if whom == "coordinator":
         return "the coordinator is about to write to the aggregator. You don't have to do anything"
     return _describe_open(status, str(folder))
+
+
+def _describe_waiting(survey: "Survey", status: dict[str, Any]) -> str:
+    """That the coordinator waits for the aggregator, and why, if it knows."""
+    # The usual case after closing: the aggregator has only just been asked.
+    if not status["problem"]:
+        return (
+            "the coordinator and the aggregator count, which takes seconds for a few hundred "
+            f"people: faircount survey result {survey.folder.path} --wait"
+        )
+    operator = survey.params.s2_operator or "its operator"
+    return (
+        f"the coordinator has been waiting for the aggregator since "
+        f"{format_local_time(status['since'])}, and keeps asking. Nothing is lost, and you don't "
+        f"have to do anything; if it takes longer than an hour, tell {operator}, who runs it. The "
+        f"coordinator says: {status['problem']}"
+    )
+
+
+def describe_silence(survey: "Survey", status: dict[str, Any]) -> str | None:
+    """What it means that the aggregator cannot be reached; None if the status has said so."""
+    from faircount.dashboard.progress import waits_for
+
+    whom = waits_for(survey.params, status)
+    if whom in ("aggregator", "nobody"):
+        return None
+    away = "The aggregator cannot be reached right now."
+    if whom == "people":
+        return f"{away} People can answer nevertheless: it is needed when the answers are counted."
+    return f"{away} Nothing is lost: it is needed when the answers are counted."
 
 
 def _describe_open(status: dict[str, Any], folder: str) -> str:

@@ -7,7 +7,7 @@ import { againstText, conditionText } from "./conditions.js";
 import { element, englishText, ownerText } from "./dom.js";
 import { isEnglish } from "./endings.js";
 import { decimalsFor, formatNumber, formatPercent, formatSmall, translate } from "./language.js";
-import { buttons, formatValues, row, section, sentence, table } from "./parts.js";
+import { buttons, details, formatValues, row, section, sentence, table } from "./parts.js";
 
 const FILE_TYPES = ["png", "svg", "xlsx", "html", "csv", "json"];
 
@@ -22,12 +22,12 @@ export function resultSection(result, actions) {
     estimates(result),
     sentence("resultText", {}, { class: "quiet" }),
     sentence("resultConsistent", {}, { class: "quiet" }),
-    validity(result),
     changes(result.trend),
-    guarantee(result),
     element("h3", {}, translate("downloadTitle")),
     sentence("downloadText", {}, { class: "quiet" }),
     buttons(downloads),
+    validity(result),
+    guarantee(result),
   );
 }
 
@@ -98,7 +98,7 @@ function estimates({ estimates: items, consistent, users }) {
   return table(translate("resultCaption", { included: formatNumber(users) }), headings, rows);
 }
 
-/** Planned and achieved side by side, then as a sentence. */
+/** What the guarantee means for one person; on request planned and achieved, and for experts. */
 function guarantee({ promised, guarantee: { holds }, codes, record }) {
   const numbers = (epsilon, delta) => [
     formatNumber(epsilon, { maximumSignificantDigits: 4 }),
@@ -112,17 +112,21 @@ function guarantee({ promised, guarantee: { holds }, codes, record }) {
     ),
   ];
   const sure = formatNumber(attackerCertainty(promised.realized_epsilon));
-  const statements = holds
-    ? [sentence("promise", { sure }), exactGuarantee(promised, codes)]
-    : [sentence(`void_${codes.void}`, {}, { class: "warning" })];
+  const meaning = holds
+    ? sentence("promise", { sure })
+    : sentence(`void_${codes.void}`, {}, { class: "warning" });
   return element(
     "div",
     {},
     element("h3", {}, translate("guaranteeTitle")),
-    table(translate("guaranteeCaption"), ["guaranteeWhen", "epsilon", "delta"], rows),
     record.one_operator ? sentence("guaranteeOneOperator", {}, { class: "warning" }) : null,
-    ...statements,
+    meaning,
     sentence("resultAgain", {}, { class: "quiet" }),
+    details(
+      "guaranteeDetails",
+      table(translate("guaranteeCaption"), ["guaranteeWhen", "epsilon", "delta"], rows),
+      holds ? exactGuarantee(promised, codes) : null,
+    ),
   );
 }
 

@@ -56,9 +56,14 @@ POLL_SECONDS = 1.0
 
 
 class OpenRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Body of `open`. invited: how many people the owner has invited, to detect a missing part."""
+    """Body of `open`.
+
+    invited: how many people the owner has invited, to detect a missing part
+    seconds: until the closing time, if that is earlier than the parameters allow
+    """
 
     invited: int | None = None
+    seconds: int | None = None
 
 
 class CloseRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -210,7 +215,9 @@ class CoordinatorCalls:
         caller = await self.server.authenticator.require(request, Scope.OWNER)
         survey = survey_id_of(request)
         wanted = await read_json(request, OpenRequest)
-        await survey_setup.open_survey(self.service, caller, survey, wanted.invited)
+        if wanted.seconds is not None and not 0 < wanted.seconds <= MOST_EXTENSION:
+            raise ProblemError(400, "malformed", f"seconds must be 1 to {MOST_EXTENSION}")
+        await survey_setup.open_survey(self.service, caller, survey, wanted.invited, wanted.seconds)
         return await self._status_response(survey)
 
     async def close(self, request: Request) -> Response:
