@@ -1,4 +1,4 @@
-"""How a survey ended: the aggregator's final statement, verified, decoded and kept in the folder."""
+"""How a survey ended: the aggregator's final statement, verified, decoded and kept."""
 
 import json
 from collections.abc import Sequence
