@@ -76,13 +76,14 @@ def staff(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened(both_apps: Any, staff: Path, tmp_path: Path) -> Survey:
-    """A survey whose noise is 0, except with probability 10^-7."""
+    """A survey whose noise is 0, except with probability 10^-9: one radius, of one group."""
+    staff.write_text(STAFF.replace("[[question]]", '[[question]]\ngroup = "all"'))
     survey = Survey.create(
         tmp_path / "survey",
         servers=both_apps.servers_file,
         questionnaire=staff,
         users=PEOPLE,
-        epsilon=120.0,
+        epsilon=40.0,
         minimum=3,
         owner="A company",
         anyway=True,
@@ -125,7 +126,7 @@ def test_people_answer_in_every_way_and_the_result_has_all_questions(
         70,  # years
         *(2 + 1 + 0 + 2 + 2,),  # satisfied
     ]
-    assert result.guarantee.epsilon == pytest.approx(120.0)
+    assert result.guarantee.epsilon == 40.0
     assert result["How many years have you been here?"].estimates[0].estimate == 14
 
 
