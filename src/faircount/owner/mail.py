@@ -247,7 +247,7 @@ class Mailing:
         invitees = self.survey.invitees()
         if self.remind:
             invitees = self.survey.pending_invitees()
-        template = self.template or own_template(self.kind, self.survey.owner.language)
+        template = self.template or self._own_template()
         facts = self._facts(status)
         titles = [title for title, _ in invitees[0].columns] if invitees else []
         template.check(frozenset((*facts, *COLUMNS, *titles)) - {"user"})
@@ -259,14 +259,20 @@ class Mailing:
             ).with_code("no_addresses")
         return [self._letter(template, invitee, facts) for invitee in invitees]
 
+    def _own_template(self) -> Template:
+        several = len(self.survey.params.questionnaire) > 1
+        return own_template(self.kind, self.survey.owner.language, several=several)
+
     def _facts(self, status: dict[str, Any]) -> dict[str, str]:
         """What all mails say alike."""
         params = self.survey.params
         language = self.survey.owner.language
         facts = {name: getattr(params, name) for name in ("owner", "purpose", "contact")}
-        facts["question"] = params.questionnaire.text
+        words = printed_words(language)
+        facts["question"] = words.name_survey(params.questionnaire)
+        facts["questions"] = str(len(params.questionnaire))
         facts["closes"] = format_closing_time(status["closes_at"], language)
-        facts["promise"] = printed_words(language).promise(params.epsilon)
+        facts["promise"] = words.promise(params.epsilon, params.single_epsilon)
         page = PageFacts.of(self.survey.owner)
         facts |= {"page_hash": page.hash, "server": page.server}
         return facts

@@ -161,8 +161,8 @@ class Plan:
         if self._lacks_responses:
             return (
                 f"do not run this: {self.question.expected:,} people are expected to respond, "
-                f"fewer than the minimum number of responses, {self.fewest:,}; invite more people, "
-                "or set a lower minimum"
+                f"fewer than the minimum number of responses, {self.fewest:,}; invite more "
+                "people, or set a lower minimum"
             )
         if not self._completes:
             return self._describe_incomplete()
