@@ -228,6 +228,7 @@ def _median_of_bands(
     first = min((bands - 1 for bands in inner if bounds[bands][1] >= half), default=len(inner))
     last = max((bands for bands in inner if bounds[bands][0] <= half), default=0)
     edges = [float(edge) for edge in question.edges]
+    # From the consistent shares: raw ones may be negative, and sums of them need not ascend.
     cumulative = np.concatenate([[0.0], np.cumsum(consistent)])
     median = float(np.interp(0.5, cumulative, edges))
     return Estimate("", MEDIAN, median, edges[first], edges[last + 1], None, median)
@@ -289,6 +290,7 @@ def _estimate_sum(released: _Released, question: SumQuestion) -> list[Estimate]:
         answered = released.cells[1]
         counted = released.law(1)
         fewest, most = released.bounds(answered, counted, error, n)
+        # Noise may leave nobody who answered. The mean of at least one person is what is asked for.
         people = (max(answered, 1), max(most, 1), max(fewest, 1))
         # The noise of both sums has mean 0 and no correlation: either may change its sign.
         variance += (total / people[0]) ** 2 * counted.variance
@@ -298,6 +300,8 @@ def _estimate_sum(released: _Released, question: SumQuestion) -> list[Estimate]:
         deviation = math.sqrt(counted.variance) / n
         rows.append(Estimate("answered", SHARE, share, lower / n, upper / n, deviation, nearest))
     mean = total / people[0]
+    # The least total among the most people, and the greatest among the fewest. Both sums have half
+    # of the error, so that their bounds hold together with all of it.
     ends = (mean, min(low / people[1], largest), min(high / people[2], largest))
     estimate, least, greatest = (origin + unit * steps for steps in ends)
     nearest = origin + unit * min(max(mean, 0.0), largest)

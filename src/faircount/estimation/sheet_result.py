@@ -103,6 +103,7 @@ class QuestionnaireResult(ArrayValue):
     @cached_property
     def guarantee(self) -> Guarantee:
         """One guarantee for all answers of a person together."""
+        # The first of them is the weakest, so it may be claimed without naming an adversary.
         stated = add_conditions(self.mechanism.stated_guarantees()[0], self.assumptions)
         return void_if(self.simulation, stated)
 
@@ -121,6 +122,8 @@ class QuestionnaireResult(ArrayValue):
         """
         error = 1 - check_fraction("level", level)
         if simultaneous:
+            # Counted from the estimates themselves: margins and medians may be wrong as well as
+            # answers, so each of them takes its part of the error.
             error /= sum(len(found.estimates) for found in self.questions)
         return self._estimate_all(error)
 
@@ -140,6 +143,7 @@ class QuestionnaireResult(ArrayValue):
     def __getitem__(self, question: int | str) -> QuestionEstimates:
         """Return the estimates of a question by its number, from 1, or by its text."""
         for found in self.questions:
+            # The first one wins if two questions have the same text; their numbers tell them apart.
             if question in (found.number, found.text):
                 return found
         raise ParameterError(f"there is no question {question!r:.60}")
@@ -194,6 +198,8 @@ class QuestionnaireResult(ArrayValue):
     def __str__(self) -> str:
         lines = [SIMULATION] if self.simulation else []
         if self.mechanism.questionnaire.title:
+            # Titles and answers come from a file of the owner: control characters in them could
+            # change what the terminal shows of the other lines.
             lines.append(escape_controls(self.mechanism.questionnaire.title))
         lines.append(
             f"{self.mechanism.name}: {self.included} users, {len(self.questions)} questions"
@@ -251,6 +257,7 @@ def is_share(row: Estimate) -> bool:
 
 def is_outside(row: Estimate) -> bool:
     """Whether an estimate lies outside its interval, because noise put it out of its range."""
+    # An interval without noise is a single point, which rounding may miss by a digit.
     return not row.low - 1e-12 <= row.estimate <= row.high + 1e-12
 
 
@@ -281,6 +288,7 @@ def _text_rows(question: QuestionEstimates) -> list[str]:
 
 def _html_rows(question: QuestionEstimates) -> str:
     shares = [row.estimate for row in question.estimates if is_share(row)]
+    # Noise may leave no share above 0, and a bar is a quotient by the longest.
     longest = max([*shares, 1e-9])
     table = []
     for row in question.estimates:

@@ -104,6 +104,7 @@ class Trend:
         last = len(self.results) - 1
         pairs = [(place, place + 1) for place in range(last)]
         if last > 1:
+            # Small steps may each be within noise and still add up to a clear change.
             pairs.append((0, last))
         return tuple(self._change(before, after) for before, after in pairs)
 
@@ -121,6 +122,7 @@ class Trend:
             method = f"{COMBINED}; {NOISE_ONLY}"
             if self.covers == "population":
                 method = f"{COMBINED}, {DRAWN}"
+        # No share changes by more than everything. Cutting an interval there leaves its coverage.
         return Change(before, after, difference, np.maximum(low, -1), np.minimum(high, 1), method)
 
     @property
@@ -134,6 +136,8 @@ class Trend:
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per item and result, with the change since the result before."""
+        # The last result ends two changes, that from the one before and that from the first. Read
+        # backwards, so that the one from its neighbour is kept.
         since = {change.after: change for change in reversed(self.changes)}
         rows = []
         for place, result in enumerate(self.results):
@@ -228,6 +232,8 @@ def _exact_bounds(
     """Bounds of the true differences: the observed ones minus the quantiles of their error."""
     first = _centred(*before)
     second = _centred(*after)
+    # Half of the error on each side: noise that is not symmetric then misses on neither side more
+    # often than it may.
     most = _upper_quantile(first, second, error / 2)
     # The error of the opposite difference has the other quantile, with its sign changed.
     least = -_upper_quantile(second, first, error / 2)
@@ -236,6 +242,7 @@ def _exact_bounds(
 
 def _centred(law: NoiseLaw, users: int) -> tuple[Floats, Floats]:
     """Errors of an estimate, ascending, and their probabilities."""
+    # Around the mean: estimates are corrected for it, so it is no error.
     errors = (law.values - law.mean) / users
     return errors, np.asarray(law.pmf, dtype=np.float64)
 
@@ -253,6 +260,8 @@ def _upper_quantile(
         places = np.searchsorted(later, errors + x, side="right")
         return float((pmf * above[places]).sum())
 
+    # Below the smallest possible difference, where the tail is certain to exceed; at the largest
+    # one it is 0. `high` stays on the safe side in every step.
     low = float(later[0] - errors[-1]) - 1e-9
     high = float(later[-1] - errors[0])
     for _ in range(_BISECTIONS):

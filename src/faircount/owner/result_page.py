@@ -36,6 +36,8 @@ table{font-size:.85rem}th,td{padding:.25rem .2rem}td{overflow-wrap:anywhere}
 
 def html_document(language: str, title: str, body: str) -> bytes:
     """A page without scripts, which a browser may not let load anything."""
+    # A second line after escaping: labels come from the owner's table, and the page is mailed
+    # around and opened from disks, where a script could read other files.
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (
         f'<!doctype html>\n<html lang="{language}"><head><meta charset="utf-8">'
@@ -99,6 +101,7 @@ def definition_list(lines: Sequence[tuple[str, str]]) -> str:
 
 def _table(result: Result, bounds: Intervals, words: ResultWords) -> str:
     outside = is_outside(result, bounds)
+    # The upper ends are drawn too, so they decide the scale; all of them may be 0.
     largest = max(float(bounds.high.max()), float(result.estimates.max()), 1e-9)
     rows = []
     for place, item in enumerate(result.items):

@@ -210,6 +210,7 @@ class Survey:
                 message = "say whom you invite: --people FILE, or their number with --users"
                 raise ParameterError(f"{message} (people= or users= in Python)")
             users = len(listed)
+        # Everything that can be refused without a server is refused before the first call.
         requirements = SurveyRequirements(
             tuple(items),
             users,
@@ -266,6 +267,7 @@ class Survey:
             invitees = invite(self.params, people, SystemEntropy())
             # Written before the servers know them: nobody is admitted whose invitation is lost.
             self.write_invitations(invitees)
+        # Repeated after an interruption: both servers know these bytes, and nothing happens twice.
         self.servers.set_up(self.params, self.owner.budget)
         invitations = [invitee.code.invitation for invitee in invitees]
         self.servers.register_invitations(self.params, invitations)
@@ -476,6 +478,7 @@ class Survey:
         # If users draw different amounts of noise, the estimate depends on who was accepted.
         if not self.params.mechanism.identical_for_all_users and status["phase"] == "published":
             record["places"] = self.servers.accepted_places(self.params)
+        # The signature is checked before anything is kept: a file in the folder is believed later.
         ending = self._interpret(data, record)
         # The servers may delete the survey one day: the owner's folder keeps what was published.
         # The statement comes last, because a folder with it is complete.
@@ -493,6 +496,7 @@ class Survey:
         data = read_file(self.folder.statement_file, hint)
         try:
             record = json.loads(read_file(self.folder.record_file, hint))
+            # Verified again each time: whoever can write to the folder still cannot make a result.
             return self._interpret(data, record)
         except (ValueError, KeyError, TypeError):
             message = "record.json is damaged: restore it from a copy"
@@ -549,6 +553,8 @@ def create(
     # Noticed now, and not when the survey exists and cannot be changed any more.
     if people is not None and len(people) > requirements.users:
         raise too_many_invited(requirements.users, len(people))
+    # Planned again here, although the owner may have planned before: parameters follow from what is
+    # computed now, and from nothing that somebody typed.
     advice = advise(requirements)
     if not advice.is_informative and not anyway:
         raise RefusedError(
@@ -576,6 +582,7 @@ def make_parameters(
     requirements = advice.requirements
     # Keys are never used for two surveys, so a signature of one survey says nothing in another.
     survey_keys = servers.survey_keys()
+    # Drawn by the owner and not by a server, which could choose one that it knows already.
     survey = SystemEntropy().bytes(16)
     return propose(
         advice.mechanism,

@@ -53,6 +53,7 @@ class Forecast:
     @property
     def is_informative(self) -> bool:
         """Whether the 95% error stays below the frequency of an average item."""
+        # As in a plan: a wider interval cannot tell an average item from one that nobody chose.
         return self.half_width_95 < 1 / len(self.mechanism.domain)
 
     @property
@@ -85,6 +86,7 @@ class Forecast:
             f"With 95% certainty each frequency is accurate to {self.error_text} of those who "
             f"answer if {self.responses:,} do"
         )
+        # With the same number the sentence would state the same error twice.
         if self.minimum < self.responses:
             text += f", and to {percent(self.half_width_95_at_minimum, '±')} if {self.minimum:,} do"
         text += "."
@@ -143,6 +145,8 @@ def forecast(
     mechanism = as_field_mechanism(option.mechanism)
     if items is not None:
         mechanism = replace(mechanism, items=items)
+    # Errors are those of what really runs: between servers some mechanisms need more noise, because
+    # nobody knows a user's place.
     running = topology.adapt_mechanism(mechanism.for_survey())
     responses = minimum_after_dropouts(running)
     error, half_width = running.expected_errors(responses)
@@ -157,6 +161,7 @@ def forecast(
         half_width,
         half_width_at_minimum,
         running.condition(running.participants),
+        # Noise of the servers does not become less when people stay away, so the allowance is free.
         None if running.servers_add_noise else dropout_cost(option, question),
     )
 

@@ -56,10 +56,12 @@ def _need_of(question: Question, users: int, target: float | None) -> _Need:
         ball = ball_of(block)
         d = ball.dimension
         dimension += d
+        # At epsilon 1 and without other questions: the rule of thumb then scales it to any group.
         alone = math.sqrt(cell_law((ball,), 0, _ONE).variance) / block_range(
             block.kind, block.bound
         )
         factors.append(Z95 * alone / math.sqrt((d + 1) * (d + 2)) / users)
+    # A ratio errs by the sum of both errors; of other questions the worst cell decides.
     factor = sum(factors) if _is_ratio(question) else max(factors)
     return _Need(dimension, factor, None if target is None else target / 100)
 
@@ -96,12 +98,15 @@ def find_groups(
         # A question without a target must not take epsilon from those that have one.
         largest = max(need.target or 0.0 for need in needs)
         needs = [replace(need, target=need.target or largest) for need in needs]
+    # Names are the owner's decision, and only shares of epsilon are left to choose.
     if any(named):
         by_name: dict[str | None, list[int]] = {}
         for number, name in enumerate(named):
             by_name.setdefault(name, []).append(number)
         return _divide(epsilon, list(by_name.values()), needs)
     candidates = [
+        # Beside what the rule of thumb finds, everything together and everything apart: the rule is
+        # wrong by some percent, and one of these two is often the best.
         _search_partition(needs),
         [list(range(len(needs)))],
         [[number] for number in range(len(needs))],
@@ -121,6 +126,7 @@ def _best_exact(
     """Return the candidate with the smallest errors by the exact laws."""
     epsilon, users, targets = terms
     best: tuple[float, tuple[QuestionGroup, ...]] | None = None
+    # Each candidate once, in a fixed order: the same questions always get the same groups.
     waiting = list(dict.fromkeys(candidates))
     tried: set[tuple[QuestionGroup, ...]] = set()
     reason = ""
@@ -130,6 +136,8 @@ def _best_exact(
         try:
             mechanism = JointNoise(questionnaire=questionnaire, groups=groups, epsilon=epsilon)
             cost = _cost(mechanism, users, targets)
+        # A group may be refused at its share of epsilon, for example because its tables would not
+        # fit into memory; another division may do. If none does the owner reads the first reason.
         except ParameterError as problem:
             reason = reason or str(problem)
             continue
@@ -161,6 +169,8 @@ def _adjust(
         ]
         # A group without a target keeps its share; at a large epsilon there may be no error at all.
         change = max(ratios) if ratios else 1.0
+        # Errors fall like 1 / epsilon, so a group that misses its target by a factor needs that
+        # much more. The bound keeps a group that has far too much from losing all of it at once.
         shares.append(float(group.epsilon) * max(change, 0.1))
     numbers = [group.questions for group in mechanism.groups]
     return [split_epsilon(mechanism.epsilon, numbers, shares)]
@@ -172,6 +182,7 @@ def _cost(mechanism: JointNoise, users: int, targets: Sequence[float | None]) ->
         half_width(mechanism, number, users) for number in range(len(mechanism.questionnaire))
     ]
     ratios = [error / target for error, target in zip(errors, targets, strict=True) if target]
+    # With targets the worst one counts: meeting all others by far does not help it.
     return max(ratios) if ratios else sum(error**2 for error in errors)
 
 
@@ -212,6 +223,8 @@ def _divide(
 
 def _search_partition(needs: Sequence[_Need]) -> list[list[int]]:
     """Return the best partition into runs of questions that are sorted by size."""
+    # Only runs in this order are tried, because alike questions belong together: there are as many
+    # as the square of the questions, and far more partitions than anybody could try.
     order = sorted(range(len(needs)), key=lambda n: (needs[n].dimension, needs[n].target or 0.0, n))
     # best[j]: the least total of the first j questions in this order, and where its last run begins
     best: list[tuple[float, int]] = [(0.0, 0)]
@@ -323,6 +336,8 @@ class QuestionnairePlan:
         others = [other for other in group.questions if other != number]
         kept = [self.form.questionnaire.questions[other] for other in others]
         replaced = Questionnaire((*kept, *asked))
+        # In the table's own group and at its share of epsilon, or the comparison would be with
+        # another budget.
         alone = QuestionGroup(group.epsilon, tuple(range(len(replaced))))
         noise = JointNoise(questionnaire=replaced, groups=(alone,), epsilon=self.mechanism.epsilon)
         apart = max(noise.law(len(kept) + side).half_width(0.95) for side in range(2))
@@ -343,6 +358,8 @@ class QuestionnairePlan:
             return make_plan(self.form, self.users, _LEAST_EPSILON * 1.01**step).is_met
 
         most = math.ceil(math.log(_LARGEST_EPSILON / _LEAST_EPSILON) / math.log(1.01))
+        # Bisection needs one step at which the targets are met. Where epsilon 20 does not help no
+        # budget does that anybody should spend.
         if not is_met(most):
             return None
         low = -1
@@ -362,6 +379,8 @@ class QuestionnairePlan:
         plan = self
         kept = list(range(len(self.form.questionnaire)))
         while not plan.is_met and len(kept) > 1:
+            # Questions without a target are never dropped. The plan is made again after each,
+            # because those that are left share the epsilon of the dropped one.
             worst = max(plan.lines, key=lambda line: line.half_width / (line.target or math.inf))
             dropped.append(kept.pop(worst.number - 1) + 1)
             plan = make_plan(_keep(self.form, kept), self.users, self.mechanism.epsilon)
