@@ -58,7 +58,7 @@ def informed_share(balls: tuple[Ball, ...], scaled: int) -> float:
         point += (table.weights[radius] << bits) // sizes[radius]
         before = (stays[radius - 1] - 2 * sizes[radius - 1]) if radius else 0
         equal += point * (stays[radius] + before)
-    share = 1 - equal / (1 << (BITS + bits))
+    share: float = 1 - equal / (1 << (BITS + bits))
     return min(1.0, share * (1 + _ROUNDING) + _ROUNDING)
 
 
