@@ -79,8 +79,8 @@ def run(
         under pairwise masks), "two-stage" (TSS and TSS'), or "shares" (the same sums without
         messages, for large numbers of users); by default "servers" up to 2,000 users, else "shares"
     proofs: whether to count only reports that are proven to be one vote; this needs "servers" and
-        a mechanism that proves its reports (ServerVotes, ServerLaplace, ServerCoins, PlacedCoins). Without it
-        such a mechanism runs in "shares"
+        a mechanism that proves its reports (ServerVotes, ServerLaplace, ServerCoins, PlacedCoins).
+        Without it such a mechanism runs in "shares"
     parties: for "shares" alone: how many parties hold the additive shares; by default every user
         up to 2,000 users, and two servers above
     ledger, population: a budget (see `LedgerFile`) that is charged before noise is drawn; if it
