@@ -9,6 +9,7 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import pytest
 from rich.console import Console
@@ -16,7 +17,7 @@ from rich.console import Console
 from faircount.accounting.conditions import ONE_OPERATOR
 from faircount.cli.survey.outcome import show_result
 from faircount.core.errors import FaircountError, ParameterError
-from faircount.estimation.presentation import describe_sum
+from faircount.estimation.presentation import decimals_for, describe_sum
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result
 from faircount.mechanisms.laplace import Laplace
@@ -257,6 +258,53 @@ def png_texts(data: bytes) -> dict[str, str]:
             found[name.decode()] = text.decode("latin1")
         at += 12 + size
     return found
+
+
+@pytest.fixture(scope="module")
+def narrow() -> Result:
+    """So many people that one decimal place would hide every interval."""
+    users = 1_000_000
+    mechanism = Laplace(items=("tea", "coffee", "milk"), users=users, epsilon=1.0)
+    found = Result(mechanism, np.array([125_000, 375_000, 500_000]), users, {"record": RECORD})
+    assert decimals_for(found.interval()) == 4
+    return found
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("kind", ["result", "narrow"])
+def test_all_percentages_of_a_table_have_the_same_number_of_decimals(
+    kind: str, language: str, request: pytest.FixtureRequest
+) -> None:
+    found: Result = request.getfixturevalue(kind)
+    shown = replace(found, facts={**found.facts, "record": replace(RECORD, language=language)})
+    written = io.StringIO()
+    show_result(Console(file=written, width=120), shown, 0.95, "users")
+    table = written.getvalue().partition("95")[2].partition("\n\n")[0]
+    page = export_result(shown, "html").decode().partition("<tbody>")[2].partition("</tbody>")[0]
+    cells_of_page = " ".join(re.findall(r"<td class=number>(.*?)</td>", page))
+    axes = shown.plot()
+    labels = " ".join(label.get_text() for label in axes.texts)
+    wanted = decimals_for(shown.interval())
+    for text in (table, cells_of_page, labels, _notebook(shown)):
+        decimals = _decimals(text.replace(",", "."))
+        assert decimals == {wanted}, text
+    ticks = " ".join(label.get_text() for label in axes.get_xticklabels())
+    assert len(_decimals(ticks.replace(",", "."))) == 1
+    sheet = openpyxl.load_workbook(io.BytesIO(export_result(shown, "xlsx"))).worksheets[0]
+    formats = [cell.number_format for row in sheet.iter_rows(min_col=2) for cell in row]
+    assert set(formats) - {"General"} == {"0." + "0" * wanted + "%"}
+
+
+def _notebook(result: Result) -> str:
+    """The table of a notebook, which is always English."""
+    return result._repr_html_().partition("<tbody>")[2].partition("</tbody>")[0]
+
+
+def _decimals(text: str) -> set[int]:
+    """How many decimal places the percentages of a text have."""
+    numbers = re.findall(r"-?\d+(?:\.(\d+))?\s?%", text.replace("\u00a0", " "))
+    assert numbers
+    return {len(places) for places in numbers}
 
 
 def test_other_files_are_refused(
