@@ -32,10 +32,19 @@ def valid_bits(layout: ReportLayout) -> Ints:
     return bits
 
 
+def _has_votes(layout: ReportLayout) -> bool:
+    """Whether there is a question of which the bits add up to 1."""
+    return any(_is_vote(constraint) for constraint in layout.constraints)
+
+
+def _is_vote(constraint: Constraint) -> bool:
+    return constraint.value == 1 and all(weight == 1 for _, weight in constraint.weights)
+
+
 def _find_votes(layout: ReportLayout) -> list[int]:
     """The bits of the first question with exactly one answer; all of them if there is none."""
     for constraint in layout.constraints:
-        if constraint.value == 1 and all(weight == 1 for _, weight in constraint.weights):
+        if _is_vote(constraint):
             return [bit for bit, _ in constraint.weights]
     return list(range(layout.answer_bits))
 
@@ -173,6 +182,9 @@ def invalid_kinds(layout: ReportLayout) -> Mapping[str, Forgery]:
     # Without a question of its kind, each of these is a valid report.
     missing = {
         "a coin of two": layout.answer_bits == layout.bits,
+        "two votes": not _has_votes(layout),
+        "no vote": not _has_votes(layout),
+        "nothing but zeros": not any(found.value for found in layout.constraints),
         MORE_TICKS: _find_limited(layout) is None,
         "a number without an answer": _find_tied(layout) is None,
         LARGE_NUMBER: not _find_free(layout),
