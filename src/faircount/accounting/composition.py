@@ -244,13 +244,13 @@ def _log_lead(loss: float, informed: float, count: int) -> Floats:
 
 @lru_cache(64)
 def laplace_epsilon_for_releases(
-    epsilon: float, delta: float, releases: int, draws: int = 2
+    epsilon: float, delta: float, releases: int, draws: int = 2, informed: float = 1.0
 ) -> float:
     """Return the largest epsilon of a Laplace release when `releases` of them share a budget.
 
     Together they are (epsilon, delta)-private. delta = 0 gives epsilon / releases. In a release
     `draws` independent draws hide a replaced answer, each a randomized response of its share of
-    epsilon.
+    epsilon that is `informed` with this probability.
     """
     total = check_positive("epsilon", epsilon)
     count = check_integer("releases", releases, least=1, most=_MOST_RESPONSES // 2)
@@ -259,7 +259,9 @@ def laplace_epsilon_for_releases(
     limit = check_fraction("delta", delta)
 
     def delta_of(release_epsilon: float) -> float:
-        return compose_randomized_response(release_epsilon / draws, draws * count, epsilon=total)
+        return compose_randomized_response(
+            release_epsilon / draws, draws * count, epsilon=total, informed=informed
+        )
 
     return largest_within(delta_of, limit, 2 * total + 2)
 
