@@ -146,6 +146,8 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
     made |= {f"waits_{party}" for party in ("nobody", "owner", "coordinator", "aggregator")} | {
         "aggregator_published",
         "aggregator_aborted",
+        "aggregatorAway_people",
+        "aggregatorAway_owner",
         "unit_days",
         "unit_hours",
     }

@@ -479,6 +479,7 @@ def _text_rows(question: QuestionEstimates) -> list[str]:
 
 def _html_rows(question: QuestionEstimates) -> str:
     shares = [row.estimate for row in question.estimates if is_share(row)]
+    # Noise may leave no share above 0, and a bar is a quotient by the longest.
     longest = max([*shares, 1e-9])
     table = []
     for row in question.estimates:

@@ -38,6 +38,8 @@ table{font-size:.85rem}th,td{padding:.25rem .2rem}td{overflow-wrap:anywhere}
 
 def html_document(language: str, title: str, body: str) -> bytes:
     """A page without scripts, which a browser may not let load anything."""
+    # A second line after escaping: labels come from the owner's table, and the page is mailed
+    # around and opened from disks, where a script could read other files.
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (
         f'<!doctype html>\n<html lang="{language}"><head><meta charset="utf-8">'

@@ -56,10 +56,12 @@ def _need_of(question: Question, users: int, target: float | None) -> _Need:
         ball = ball_of(block)
         d = ball.dimension
         dimension += d
+        # At epsilon 1 and without other questions: the rule of thumb then scales it to any group.
         alone = math.sqrt(cell_law((ball,), 0, _ONE).variance) / block_range(
             block.kind, block.bound
         )
         factors.append(Z95 * alone / math.sqrt((d + 1) * (d + 2)) / users)
+    # A ratio errs by the sum of both errors; of other questions the worst cell decides.
     factor = sum(factors) if _is_ratio(question) else max(factors)
     return _Need(dimension, factor, None if target is None else target / 100)
 
@@ -98,12 +100,15 @@ def find_groups(
         # A question without a target must not take epsilon from those that have one.
         largest = max(need.target or 0.0 for need in needs)
         needs = [replace(need, target=need.target or largest) for need in needs]
+    # Names are the owner's decision, and only shares of epsilon are left to choose.
     if any(named):
         by_name: dict[str | None, list[int]] = {}
         for number, name in enumerate(named):
             by_name.setdefault(name, []).append(number)
         return _divide(epsilon, list(by_name.values()), needs)
     candidates = [
+        # Beside what the rule of thumb finds, everything together and everything apart: the rule is
+        # wrong by some percent, and one of these two is often the best.
         _search_partition(needs),
         [list(range(len(needs)))],
         [[number] for number in range(len(needs))],
@@ -123,6 +128,7 @@ def _best_exact(
     """Return the candidate with the smallest errors by the exact laws."""
     epsilon, users, targets, draws = terms
     best: tuple[float, tuple[QuestionGroup, ...]] | None = None
+    # Each candidate once, in a fixed order: the same questions always get the same groups.
     waiting = list(dict.fromkeys(candidates))
     tried: set[tuple[QuestionGroup, ...]] = set()
     reason = ""
@@ -134,6 +140,8 @@ def _best_exact(
                 questionnaire=questionnaire, groups=groups, epsilon=epsilon, draws=draws
             )
             cost = _cost(mechanism, users, targets)
+        # A group may be refused at its share of epsilon, for example because its tables would not
+        # fit into memory; another division may do. If none does the owner reads the first reason.
         except ParameterError as problem:
             reason = reason or str(problem)
             continue
@@ -165,6 +173,8 @@ def _adjust(
         ]
         # A group without a target keeps its share; at a large epsilon there may be no error at all.
         change = max(ratios) if ratios else 1.0
+        # Errors fall like 1 / epsilon, so a group that misses its target by a factor needs that
+        # much more. The bound keeps a group that has far too much from losing all of it at once.
         shares.append(float(group.epsilon) * max(change, 0.1))
     numbers = [group.questions for group in mechanism.groups]
     return [split_epsilon(mechanism.epsilon, numbers, shares)]
@@ -176,6 +186,7 @@ def _cost(mechanism: JointNoise, users: int, targets: Sequence[float | None]) ->
         half_width(mechanism, number, users) for number in range(len(mechanism.questionnaire))
     ]
     ratios = [error / target for error, target in zip(errors, targets, strict=True) if target]
+    # With targets the worst one counts: meeting all others by far does not help it.
     return max(ratios) if ratios else sum(error**2 for error in errors)
 
 
@@ -216,6 +227,8 @@ def _divide(
 
 def _search_partition(needs: Sequence[_Need]) -> list[list[int]]:
     """Return the best partition into runs of questions that are sorted by size."""
+    # Only runs in this order are tried, because alike questions belong together: there are as many
+    # as the square of the questions, and far more partitions than anybody could try.
     order = sorted(range(len(needs)), key=lambda n: (needs[n].dimension, needs[n].target or 0.0, n))
     # best[j]: the least total of the first j questions in this order, and where its last run begins
     best: list[tuple[float, int]] = [(0.0, 0)]
@@ -328,6 +341,8 @@ class QuestionnairePlan:
         questions = self.form.questionnaire.questions
         kept = [_without_branch(questions[other]) for other in others]
         replaced = Questionnaire((*kept, *asked))
+        # In the table's own group and at its share of epsilon, or the comparison would be with
+        # another budget.
         alone = QuestionGroup(group.epsilon, tuple(range(len(replaced))))
         noise = JointNoise(
             questionnaire=replaced,
@@ -354,6 +369,8 @@ class QuestionnairePlan:
             return make_plan(self.form, self.users, epsilon, self.mechanism.draws).is_met
 
         most = math.ceil(math.log(_LARGEST_EPSILON / _LEAST_EPSILON) / math.log(1.01))
+        # Bisection needs one step at which the targets are met. Where epsilon 20 does not help no
+        # budget does that anybody should spend.
         if not is_met(most):
             return None
         low = -1

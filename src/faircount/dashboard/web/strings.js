@@ -149,8 +149,9 @@ const en = {
   about_no_mechanism:
     "No mechanism can keep this promise. Allow a larger epsilon or delta, or invite more people. " +
     "The planner says:",
-  about_unreachable:
-    "The {server} does not respond right now. Nothing is lost: please try again later.",
+  problem_unreachable:
+    "The {server} at {address} cannot be reached right now. Nothing is lost: please try again " +
+    "later, and tell its operator if it lasts.",
   about_remote: "The {server} rejected this and says:",
   remote: "The {server} rejected this:",
   remote_list_fixed: "The survey has begun, so its list of people can no longer be changed.",
@@ -371,7 +372,7 @@ const en = {
   answersLabel: "Answers so far",
   answers: "{responses} of {invited} people have answered",
   lastKnown:
-    "When the coordinator was last reached, at {when}: {phase}; {responses} of {invited} people had " +
+    "When the coordinator was last reached, on {when}: {phase}; {responses} of {invited} people had " +
     "answered.",
   lastNothing: "Nothing is known yet: the coordinator was never reached from this folder.",
   answersMissing: "At least {minimum} are needed (the mark on the bar): {missing} to go.",
@@ -394,10 +395,18 @@ const en = {
     "The coordinator is about to contact the aggregator. You don't have to do anything.",
   waits_aggregator:
     "The coordinator has been waiting for the aggregator since {since}. Neither of them can " +
-    "publish a result or end the survey alone. You don't have to do anything.",
+    "publish a result or end the survey alone. Nothing is lost, and you don't have to do anything; " +
+    "if it lasts, tell the operator of the aggregator.",
+  waitsDetails: "Details for the operators of the servers",
   waitsAgain: "Attempts so far: {tries}. The next one is on {when}.",
   waitsProblem: "The coordinator says why the aggregator has not responded yet:",
   aggregatorAsked: "Asking the aggregator for its status …",
+  aggregatorAway_people:
+    "The aggregator cannot be reached right now. People can answer nevertheless: it is needed when " +
+    "the answers are counted.",
+  aggregatorAway_owner:
+    "The aggregator cannot be reached right now. You can open the survey nevertheless: it is needed " +
+    "when the answers are counted.",
   aggregatorSilent: "The aggregator does not tell its status right now:",
   aggregator_waiting: "The aggregator knows who is invited and is waiting for the coordinator.",
   aggregator_list:
@@ -496,6 +505,9 @@ const en = {
   guaranteeOneOperator:
     "One operator ran both servers and could have read every answer: this was a trial. The " +
     "guarantee holds against everybody else.",
+  guaranteeNoOperator:
+    "Nobody is named as operator of the servers, so one may have run both and could have read every " +
+    "answer: this was a trial. The guarantee holds against everybody else.",
   guaranteeExact:
     "Exactly: ({epsilon}, {delta})-differential privacy for replacing one person's answer. " +
     "Against: {against}. Condition: {condition}.",
@@ -796,9 +808,9 @@ const de = {
   about_no_mechanism:
     "Kein Verfahren kann dieses Versprechen halten. Erlauben Sie ein größeres Epsilon oder " +
     "Delta, oder laden Sie mehr Personen ein. Der Planer sagt (englisch):",
-  about_unreachable:
-    "Der {server} antwortet gerade nicht. Nichts ist verloren: Bitte versuchen Sie es später " +
-    "noch einmal. Genauer (englisch):",
+  problem_unreachable:
+    "{address} ({server}) ist gerade nicht erreichbar. Nichts ist verloren: Bitte versuchen Sie es " +
+    "später noch einmal, und sagen Sie es dem Betreiber, wenn es anhält.",
   about_remote: "Der {server} hat das abgelehnt und sagt (englisch):",
   remote: "Der {server} hat das abgelehnt:",
   remote_list_fixed:
@@ -1056,10 +1068,18 @@ const de = {
   waits_coordinator: "Der Koordinator wendet sich gleich an den Aggregator. Sie müssen nichts tun.",
   waits_aggregator:
     "Der Koordinator wartet auf den Aggregator, seit {since}. Keiner von beiden kann allein ein " +
-    "Ergebnis veröffentlichen oder die Umfrage beenden. Sie müssen nichts tun.",
+    "Ergebnis veröffentlichen oder die Umfrage beenden. Nichts ist verloren, und Sie müssen nichts " +
+    "tun; wenn es anhält, sagen Sie es dem Betreiber des Aggregators.",
+  waitsDetails: "Einzelheiten für die Betreiber der Server",
   waitsAgain: "Versuche bisher: {tries}. Der nächste ist am {when}.",
   waitsProblem: "Der Koordinator sagt, warum der Aggregator noch nicht geantwortet hat (englisch):",
   aggregatorAsked: "Der Stand beim Aggregator wird abgefragt …",
+  aggregatorAway_people:
+    "Der Aggregator ist gerade nicht erreichbar. Geantwortet werden kann trotzdem: Er wird " +
+    "gebraucht, wenn die Antworten gezählt werden.",
+  aggregatorAway_owner:
+    "Der Aggregator ist gerade nicht erreichbar. Sie können die Umfrage trotzdem öffnen: Er wird " +
+    "gebraucht, wenn die Antworten gezählt werden.",
   aggregatorSilent: "Der Aggregator nennt seinen Stand gerade nicht:",
   aggregator_waiting: "Der Aggregator weiß, wer eingeladen ist, und wartet auf den Koordinator.",
   aggregator_list:
@@ -1164,6 +1184,9 @@ const de = {
   guaranteeOneOperator:
     "Ein Betreiber hat beide Server betrieben und hätte jede Antwort lesen können: Das war ein " +
     "Probelauf. Die Garantie gilt gegenüber allen anderen.",
+  guaranteeNoOperator:
+    "Niemand ist als Betreiber der Server genannt: Vielleicht hat einer beide betrieben und hätte " +
+    "jede Antwort lesen können. Das war ein Probelauf. Die Garantie gilt gegenüber allen anderen.",
   guaranteeExact:
     "Genau: ({epsilon}, {delta})-Differential-Privacy, wenn die Antwort einer Person ersetzt " +
     "wird. Gegenüber: {against}. Bedingung: {condition}.",

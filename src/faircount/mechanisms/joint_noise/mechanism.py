@@ -19,7 +19,7 @@ from faircount.core.errors import AnswerError, CorruptSumError, ParameterError
 from faircount.core.questions import BlockKind, Question, QuestionGroup, Questionnaire
 from faircount.core.questions.kinds import SeveralItems, SumQuestion
 from faircount.core.questions.questionnaire import EPSILON_BITS
-from faircount.core.validation import check_integer, check_positive
+from faircount.core.validation import check_epsilon, check_integer, check_positive
 from faircount.mechanisms.base import Collected, Mechanism, set_fields
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.joint_noise.balls import Ball, CubeBall, UniformIntegers, ball_of
@@ -288,7 +288,7 @@ class JointNoise(Mechanism):
         # Exact, because a rounded sum of the shares could exceed epsilon by its last bit.
         spent = sum(group.epsilon for group in self.groups)
         ideal = 0.0
-        if Fraction(epsilon) < spent:
+        if Fraction(check_epsilon(epsilon)) < spent:
             ideal = compose([self._responses], epsilon=epsilon)
         return min(1.0, ideal + self.table_delta)
 
