@@ -439,7 +439,7 @@ def plan(
 
     >>> plan = fc.plan(users=800, items=12, epsilon=1.0)
     >>> plan.recommended.name, plan.forecast.minimum
-    ('server-laplace', 200)
+    ('server-joint', 200)
     >>> fc.plan(users=800, items=12, epsilon=1.0, purpose="table").recommended.name
     'laplace'
     """
