@@ -133,6 +133,8 @@ class Surveys:
             "status": None,
             "last": None,
             "deleted": False,
+            # The folder keeps a result that was read, whatever the servers do.
+            "ended": survey.folder.statement_file.exists(),
             "interrupted": False,
             "too_few": None,
             "problem": None,

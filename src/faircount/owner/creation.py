@@ -88,8 +88,18 @@ class SurveyOptions:
             None if rate is None else parse_response_rate(rate),
         )
 
-    def owner_file(self, population: str, closing: str = "") -> OwnerFile:
-        """Access to both servers, the budget of the population, and a closing time if it is set."""
+    def time_to_answer(self) -> tuple[int, str]:
+        """Seconds of each visit, and the closing time if the owner named one."""
+        if self.closes is None:
+            return parse_duration("--open-for", self.open_for), ""
+        # People who visit several times need time for each visit: one time cannot end them all.
+        if len(topology_named(self.topology).phases) > 1:
+            message = "--closes is for surveys with one visit: give --open-for, the time for"
+            raise ParameterError(f"{message} each visit")
+        return closing_time("--closes", self.closes)
+
+    def owner_file(self, population: str, closes: str) -> OwnerFile:
+        """Access to both servers, and the budget of the population."""
         s1, s2 = read_servers(Path(self.servers))
         budget = self.budget
         if budget is None:
@@ -104,7 +114,7 @@ class SurveyOptions:
             budget,
             printed_words(self.language).language,
             "" if self.page is None else server_address(self.page),
-            closing,
+            closes,
         )
 
 
@@ -126,20 +136,13 @@ def create_survey(
             raise ParameterError(f"{message} (people= or users= in Python)")
         users = len(listed)
     requirements = options.require(form, users)
-    seconds = parse_duration("--open-for", options.open_for)
-    closing = ""
-    if options.closes is not None:
-        # People who visit several times need time for each visit: one time cannot end them all.
-        if len(requirements.topology.phases) > 1:
-            message = "--closes is for surveys with one visit: give --open-for, the time for"
-            raise ParameterError(f"{message} each visit")
-        seconds, closing = closing_time("--closes", options.closes)
+    seconds, closes = options.time_to_answer()
     description = SurveyDescription(
         seconds=seconds,
         grace=parse_duration("--grace", options.grace),
         **texts,
     )
-    owner = options.owner_file(description.population, closing)
+    owner = options.owner_file(description.population, closes)
     made, advice = create(
         Path(folder), requirements, description, owner, people=listed, anyway=options.anyway
     )

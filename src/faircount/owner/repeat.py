@@ -9,6 +9,7 @@ from faircount.core.durations import parse_duration
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import Questionnaire, Table
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.owner.budget import check_budget
 from faircount.owner.folder import SurveyFolder
 from faircount.owner.people import People
@@ -36,13 +37,19 @@ def repeat(
         phase_seconds = (parse_duration("--open-for", open_for),) * len(params.topology.phases)
     # Keys are never used for two surveys, so a signature of one survey says nothing in another.
     fresh = survey.servers.survey_keys()
+    questionnaire = _reword(params.questionnaire, question)
+    mechanism = params.mechanism
+    if isinstance(mechanism, ServerJoint):
+        # It knows its questions; another wording changes nothing about the noise.
+        mechanism = replace(mechanism, questionnaire=questionnaire)
     again = replace(
         params,
+        mechanism=mechanism,
         keys=fresh.keys,
         s1_operator=fresh.s1_operator,
         s2_operator=fresh.s2_operator,
         survey=SystemEntropy().bytes(16),
-        questionnaire=_reword(params.questionnaire, question),
+        questionnaire=questionnaire,
         phase_seconds=phase_seconds,
     )
     # A closing time was that of the first survey; the next one is open for as long as that was.

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any
 from faircount.client.calls import RetryPolicy
 from faircount.core.durations import parse_duration, seconds_until
 from faircount.core.entropy import SystemEntropy
-from faircount.core.errors import FaircountError, RefusedError, RemoteError
-from faircount.core.files import read_file, write_durably
-from faircount.estimation.record import SurveyRecord
+from faircount.core.errors import RefusedError, RemoteError
+from faircount.core.files import write_durably
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.trend import Trend, trend_of
 from faircount.owner.advice import AUTO, Advice
-from faircount.owner.exports import export_result
+from faircount.owner.final_statements import FinalStatements
 from faircount.owner.folder import (
     COMMAND_RETRY,
     PUBLIC,
@@ -44,12 +43,10 @@ from faircount.owner.invitations import (
 from faircount.owner.page_export import PageFacts
 from faircount.owner.people import People
 from faircount.owner.questions import Questions, read_questions
-from faircount.owner.remote import BothServers, verify_final_statement
+from faircount.owner.remote import BothServers
 from faircount.protocol import SurveyParameters
 from faircount.protocol.survey.endings import describe_abort
-from faircount.protocol.survey.operators import has_one_operator
-from faircount.protocol.survey.release import decode_release
-from faircount.protocol.wire.messages import Aborted, Published, Reason
+from faircount.protocol.wire.messages import Aborted, Reason
 
 if TYPE_CHECKING:
     from faircount.owner.label import PrivacyLabel
@@ -222,6 +219,7 @@ class Survey:
             invitees = invite(self.params, people, SystemEntropy())
             # Written before the servers know them: nobody is admitted whose invitation is lost.
             self.write_invitations(invitees)
+        # Repeated after an interruption: both servers know these bytes, and nothing happens twice.
         self.servers.set_up(self.params, self.owner.budget)
         invitations = [invitee.code.invitation for invitee in invitees]
         self.servers.register_invitations(self.params, invitations)
@@ -432,7 +430,7 @@ class Survey:
 
     def latest_ending(self, *, wait: bool = False) -> QuestionnaireResult | Aborted:
         """The result, or why the survey ended without one, from the folder or the servers."""
-        return self._kept_ending() or self.ending(wait=wait)
+        return self._statements.read_kept() or self.ending(wait=wait)
 
     def ending(self, *, wait: bool = False) -> QuestionnaireResult | Aborted:
         """The result, or why the survey ended without one, as the servers tell it now."""
@@ -447,65 +445,12 @@ class Survey:
                     raise
                 time.sleep(SECONDS_BETWEEN_POLLS)
         status = self.status()
-        record = {
-            "version": 1,
-            "opened_at": status["opened_at"],
-            "ended_at": status["since"],
-            "invited": status["invited"],
-            "places": [],
-        }
+        places: list[int] = []
         # If users draw different amounts of noise, the estimate depends on who was accepted.
         if not self.params.mechanism.identical_for_all_users and status["phase"] == "published":
-            record["places"] = self.servers.accepted_places(self.params)
-        ending = self._interpret(data, record)
-        # The servers may delete the survey one day: the owner's folder keeps what was published.
-        # The statement comes last, because a folder with it is complete.
-        write_durably(self.folder.record_file, json.dumps(record).encode() + b"\n", PUBLIC)
-        if isinstance(ending, QuestionnaireResult):
-            write_durably(self.folder.result_file, export_result(ending, "json"), PUBLIC)
-        write_durably(self.folder.statement_file, data, PUBLIC)
-        return ending
+            places = self.servers.accepted_places(self.params)
+        return self._statements.keep(data, status, places)
 
-    def _kept_ending(self) -> QuestionnaireResult | Aborted | None:
-        """How the survey ended, from the folder; None if it does not know yet."""
-        if not self.folder.statement_file.exists():
-            return None
-        hint = "read the result again, with faircount survey result"
-        data = read_file(self.folder.statement_file, hint)
-        try:
-            record = json.loads(read_file(self.folder.record_file, hint))
-            return self._interpret(data, record)
-        except (ValueError, KeyError, TypeError):
-            message = "record.json is damaged: restore it from a copy"
-            raise FaircountError(message).with_code("file_damaged", file="record.json") from None
-
-    def _interpret(self, data: bytes, record: dict[str, Any]) -> QuestionnaireResult | Aborted:
-        """Verify a final statement and decode it."""
-        ending = verify_final_statement(self.params, data).message
-        if isinstance(ending, Aborted):
-            return ending
-        if not isinstance(ending, Published):
-            raise RefusedError(
-                "The coordinator shows a message that is not the final statement of the "
-                "aggregator: ask both operators"
-            ).with_code("unsigned_result")
-        result = decode_release(self.params, ending, record["places"])
-        about = SurveyRecord(
-            survey=self.params.survey.hex(),
-            name=self.folder.path.resolve().name,
-            question=self.params.questionnaire.text,
-            owner=self.params.owner,
-            opened=record["opened_at"],
-            ended=record["ended_at"],
-            invited=record["invited"],
-            # Signed by the aggregator: what the coordinator reports would also count people who
-            # have withdrawn.
-            responded=ending.included + ending.rejected,
-            counted=ending.included,
-            language=self.owner.language,
-            s1_operator=self.params.s1_operator,
-            s2_operator=self.params.s2_operator,
-            one_operator=has_one_operator(self.params),
-            questions=len(self.params.questionnaire),
-        )
-        return replace(result, facts={**result.facts, "record": about})
+    @property
+    def _statements(self) -> FinalStatements:
+        return FinalStatements(self.folder, self.params, self.owner.language)

@@ -14,6 +14,8 @@ from faircount.client.participation_status import Stage
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import Questionnaire, YesNo
 from faircount.owner.advice import SurveyRequirements, advise
+from faircount.owner.invitation_texts import printed_words
+from faircount.owner.mail import Mailing
 from faircount.owner.questions import read_questions
 from faircount.owner.survey import Survey
 from faircount.protocol import EXPLICIT, MASKED, TWO_STAGE, Topology
@@ -76,13 +78,14 @@ def staff(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened(both_apps: Any, staff: Path, tmp_path: Path) -> Survey:
-    """A survey whose noise is 0, except with probability 10^-7."""
+    """A survey whose noise is 0, except with probability 10^-9: one radius, of one group."""
+    staff.write_text(STAFF.replace("[[question]]", '[[question]]\ngroup = "all"'))
     survey = Survey.create(
         tmp_path / "survey",
         servers=both_apps.servers_file,
         questionnaire=staff,
         users=PEOPLE,
-        epsilon=120.0,
+        epsilon=40.0,
         minimum=3,
         owner="A company",
         anyway=True,
@@ -125,7 +128,7 @@ def test_people_answer_in_every_way_and_the_result_has_all_questions(
         70,  # years
         *(2 + 1 + 0 + 2 + 2,),  # satisfied
     ]
-    assert result.guarantee.epsilon == pytest.approx(120.0)
+    assert result.guarantee.epsilon == 40.0
     assert result["How many years have you been here?"].estimates[0].estimate == 14
 
 
@@ -233,3 +236,50 @@ def test_a_question_from_which_nothing_is_learned_is_refused(
         fc.Survey.create(
             tmp_path / "few", servers=both_apps.servers_file, questionnaire=staff, users=20
         )
+
+
+@pytest.mark.parametrize(
+    ("language", "title", "count", "promise", "mail"),
+    [
+        ("en", "Working here", "5 questions", "all your answers together", "answer 5 questions:"),
+        ("de", "Arbeiten hier", "5 Fragen", "alle Ihre Antworten zusammen", "eingeladen, 5 Fragen"),
+    ],
+)
+def test_invitations_and_mails_name_all_questions(
+    both_apps: Any,
+    staff: Path,
+    tmp_path: Path,
+    language: str,
+    title: str,
+    count: str,
+    promise: str,
+    mail: str,
+) -> None:
+    people = [f"p{number}@example.org" for number in range(PEOPLE)]
+    survey = Survey.create(
+        tmp_path / "survey",
+        servers=both_apps.servers_file,
+        questionnaire=staff,
+        people=people,
+        epsilon=40.0,
+        language=language,
+        anyway=True,
+    )
+    survey.invite()
+    survey.open()
+    pages = survey.folder.printable_file.read_text()
+    assert f"<h1 dir=auto>{title}</h1><p>{count}</p>" in pages
+    assert promise in pages
+    for remind in (False, True):
+        letter = Mailing(survey, "hr@example.org", remind).letters()[0].message
+        text = letter.get_content()
+        assert title in letter["Subject"]
+        assert promise in text
+        assert (mail in text) == (not remind)
+        assert " 5 " in text
+
+
+def test_questions_without_a_title_are_named_by_the_first() -> None:
+    form = read_questions(None, None, [{"kind": "yes", "text": f"{n}?"} for n in ("a", "b", "c")])
+    assert printed_words("en").name_survey(form.questionnaire) == "a? (and 2 more)"
+    assert printed_words("de").name_survey(form.questionnaire) == "a? (und 2 weitere)"

@@ -25,7 +25,7 @@ export function resultSection(result, actions) {
   return section(
     "resultTitle",
     questionResults(result),
-    sentence("resultText", {}, { class: "quiet" }),
+    sentence(isOneChoice(result) ? "resultText" : "resultTextSeveral", {}, { class: "quiet" }),
     sentence(isOneChoice(result) ? "resultConsistent" : "resultNearest", {}, { class: "quiet" }),
     changes(result.trend),
     element("h3", {}, translate("downloadTitle")),
@@ -81,7 +81,7 @@ function guarantee({ charts, promised, guarantee: { holds }, codes, record }) {
     "div",
     {},
     element("h3", {}, translate("guaranteeTitle")),
-    record.one_operator ? sentence("guaranteeOneOperator", {}, { class: "warning" }) : null,
+    operatorWarning(record),
     meaning,
     holds ? singleLine(charts) : null,
     sentence("resultAgain", {}, { class: "quiet" }),
@@ -99,6 +99,12 @@ function singleLine(charts) {
   if (groups.size < 2) return null;
   const largest = Math.max(...charts.map(({ epsilon }) => epsilon));
   return sentence("promiseSingle", { sure: formatNumber(attackerCertainty(largest)) });
+}
+
+/** That one operator ran both servers, or may have; null with two. */
+function operatorWarning({ one_operator: isOne, s1_operator: name }) {
+  if (!isOne) return null;
+  return sentence(name ? "guaranteeOneOperator" : "guaranteeNoOperator", {}, { class: "warning" });
 }
 
 /** The guarantee with its adversary and its condition. */

@@ -29,7 +29,8 @@ const en = {
   problem_too_few_rows: "Write at least two rows, one per line.",
   problem_too_few_columns: "Write at least two columns, one per line.",
   problem_reserved_item:
-    "“{item}” cannot be one of the answers. Tick “Offer “prefer not to say””, or say who is asked.",
+    "“{item}” cannot be one of the answers. Use the tick for “prefer not to say”, or choose who is " +
+    "asked.",
   problem_most_range: "How many may be chosen: please enter a whole number from 1 to {largest}.",
   problem_number_range: "The largest number must be above the smallest one.",
   problem_number_step:
@@ -172,8 +173,9 @@ const en = {
   about_no_mechanism:
     "No mechanism can keep this promise. Allow a larger epsilon or delta, or invite more people. " +
     "The planner says:",
-  about_unreachable:
-    "The {server} does not respond right now. Nothing is lost: please try again later.",
+  problem_unreachable:
+    "The {server} at {address} cannot be reached right now. Nothing is lost: please try again " +
+    "later, and tell its operator if it lasts.",
   about_remote: "The {server} rejected this and says:",
   remote: "The {server} rejected this:",
   remote_list_fixed: "The survey has begun, so its list of people can no longer be changed.",
@@ -285,8 +287,8 @@ const en = {
     "file.",
   otherLanguagesRemove: "Remove the other languages",
   previewError: "95 % error: {error}",
-  errorPoints: "± {error} percentage points",
-  errorUnits: "± {error} (mean)",
+  errorPoints: "±\u00a0{error} percentage points",
+  errorUnits: "±\u00a0{error} (mean)",
   previewShare: "Share of epsilon: {epsilon} (group {group})",
   previewUseless:
     "Nothing can be learned from this question. Invite more people, ask fewer questions, or offer " +
@@ -364,6 +366,7 @@ const en = {
     "single answer reveals at most the share of its group.",
   adviceMinimumSeveral:
     "The minimum number of responses is {minimum}; with so few, errors are {times} times as large.",
+  adviceMinimumSame: "The minimum number of responses is {minimum}.",
   adviceProvenSheet:
     "Every response is proven to be one sheet of possible answers, so a manipulated program " +
     "cannot count for more.",
@@ -427,7 +430,7 @@ const en = {
   labelYaml: "Label for programs (YAML)",
   moreTitle: "More",
   moreRepeat:
-    "You can ask the same people the same question again, from the same privacy budget, or begin a " +
+    "You can ask the same people the same again, from the same privacy budget, or begin a " +
     "new survey as a copy of this one.",
   moreCopy: "You can begin a new survey as a copy of this one.",
   repeat: "Ask the same people again",
@@ -466,7 +469,7 @@ const en = {
   answersLabel: "Answers so far",
   answers: "{responses} of {invited} people have answered",
   lastKnown:
-    "When the coordinator was last reached, at {when}: {phase}; {responses} of {invited} people had " +
+    "When the coordinator was last reached, on {when}: {phase}; {responses} of {invited} people had " +
     "answered.",
   lastNothing: "Nothing is known yet: the coordinator was never reached from this folder.",
   answersMissing: "At least {minimum} are needed (the mark on the bar): {missing} to go.",
@@ -489,10 +492,18 @@ const en = {
     "The coordinator is about to contact the aggregator. You don't have to do anything.",
   waits_aggregator:
     "The coordinator has been waiting for the aggregator since {since}. Neither of them can " +
-    "publish a result or end the survey alone. You don't have to do anything.",
+    "publish a result or end the survey alone. Nothing is lost, and you don't have to do anything; " +
+    "if it lasts, tell the operator of the aggregator.",
+  waitsDetails: "Details for the operators of the servers",
   waitsAgain: "Attempts so far: {tries}. The next one is on {when}.",
   waitsProblem: "The coordinator says why the aggregator has not responded yet:",
   aggregatorAsked: "Asking the aggregator for its status …",
+  aggregatorAway_people:
+    "The aggregator cannot be reached right now. People can answer nevertheless: it is needed when " +
+    "the answers are counted.",
+  aggregatorAway_owner:
+    "The aggregator cannot be reached right now. You can open the survey nevertheless: it is needed " +
+    "when the answers are counted.",
   aggregatorSilent: "The aggregator does not tell its status right now:",
   aggregator_waiting: "The aggregator knows who is invited and is waiting for the coordinator.",
   aggregator_list:
@@ -538,6 +549,10 @@ const en = {
   gridCaption:
     "{rows} (rows) and {columns} (columns): estimated shares among the {included} people counted",
   gridAll: "All",
+  resultTextSeveral:
+    "Bar, or mark on a range: the estimate, which is right on average, but may lie outside of what " +
+    "is possible. Line: its interval; in 95 of 100 such surveys it contains the true number among " +
+    "the people counted.",
   resultNearest:
     "Tall mark, and the column “Consistent”: the nearest number that can be true. Shares are never " +
     "negative, and where everybody gives exactly one answer they add up to 100 %; small ones are " +
@@ -610,6 +625,9 @@ const en = {
   guaranteeOneOperator:
     "One operator ran both servers and could have read every answer: this was a trial. The " +
     "guarantee holds against everybody else.",
+  guaranteeNoOperator:
+    "Nobody is named as operator of the servers, so one may have run both and could have read every " +
+    "answer: this was a trial. The guarantee holds against everybody else.",
   guaranteeExact:
     "Exactly: ({epsilon}, {delta})-differential privacy for replacing one person's answer. " +
     "Against: {against}. Condition: {condition}.",
@@ -940,9 +958,9 @@ const de = {
   about_no_mechanism:
     "Kein Verfahren kann dieses Versprechen halten. Erlauben Sie ein größeres Epsilon oder " +
     "Delta, oder laden Sie mehr Personen ein. Der Planer sagt (englisch):",
-  about_unreachable:
-    "Der {server} antwortet gerade nicht. Nichts ist verloren: Bitte versuchen Sie es später " +
-    "noch einmal. Genauer (englisch):",
+  problem_unreachable:
+    "{address} ({server}) ist gerade nicht erreichbar. Nichts ist verloren: Bitte versuchen Sie es " +
+    "später noch einmal, und sagen Sie es dem Betreiber, wenn es anhält.",
   about_remote: "Der {server} hat das abgelehnt und sagt (englisch):",
   remote: "Der {server} hat das abgelehnt:",
   remote_list_fixed:
@@ -1065,8 +1083,8 @@ const de = {
     "der Datei.",
   otherLanguagesRemove: "Die anderen Sprachen entfernen",
   previewError: "95-%-Fehler: {error}",
-  errorPoints: "± {error} Prozentpunkte",
-  errorUnits: "± {error} (Mittelwert)",
+  errorPoints: "±\u00a0{error} Prozentpunkte",
+  errorUnits: "±\u00a0{error} (Mittelwert)",
   previewShare: "Anteil an Epsilon: {epsilon} (Gruppe {group})",
   previewUseless:
     "Aus dieser Frage lässt sich nichts lernen. Laden Sie mehr Personen ein, stellen Sie weniger " +
@@ -1145,6 +1163,7 @@ const de = {
   adviceMinimumSeveral:
     "Die Mindestzahl der Antworten ist {minimum}; bei so wenigen sind die Fehler {times}-mal so " +
     "groß.",
+  adviceMinimumSame: "Die Mindestzahl der Antworten ist {minimum}.",
   adviceProvenSheet:
     "Jede Antwort ist nachweislich ein Bogen möglicher Antworten, ein manipuliertes Programm kann " +
     "also nicht mehr zählen.",
@@ -1276,10 +1295,18 @@ const de = {
   waits_coordinator: "Der Koordinator wendet sich gleich an den Aggregator. Sie müssen nichts tun.",
   waits_aggregator:
     "Der Koordinator wartet auf den Aggregator, seit {since}. Keiner von beiden kann allein ein " +
-    "Ergebnis veröffentlichen oder die Umfrage beenden. Sie müssen nichts tun.",
+    "Ergebnis veröffentlichen oder die Umfrage beenden. Nichts ist verloren, und Sie müssen nichts " +
+    "tun; wenn es anhält, sagen Sie es dem Betreiber des Aggregators.",
+  waitsDetails: "Einzelheiten für die Betreiber der Server",
   waitsAgain: "Versuche bisher: {tries}. Der nächste ist am {when}.",
   waitsProblem: "Der Koordinator sagt, warum der Aggregator noch nicht geantwortet hat (englisch):",
   aggregatorAsked: "Der Stand beim Aggregator wird abgefragt …",
+  aggregatorAway_people:
+    "Der Aggregator ist gerade nicht erreichbar. Geantwortet werden kann trotzdem: Er wird " +
+    "gebraucht, wenn die Antworten gezählt werden.",
+  aggregatorAway_owner:
+    "Der Aggregator ist gerade nicht erreichbar. Sie können die Umfrage trotzdem öffnen: Er wird " +
+    "gebraucht, wenn die Antworten gezählt werden.",
   aggregatorSilent: "Der Aggregator nennt seinen Stand gerade nicht:",
   aggregator_waiting: "Der Aggregator weiß, wer eingeladen ist, und wartet auf den Koordinator.",
   aggregator_list:
@@ -1327,6 +1354,10 @@ const de = {
     "{rows} (Zeilen) und {columns} (Spalten): geschätzte Anteile unter den {included} gezählten " +
     "Personen",
   gridAll: "Alle",
+  resultTextSeveral:
+    "Balken oder Marke auf einem Bereich: die Schätzung, die im Mittel stimmt, aber außerhalb des " +
+    "Möglichen liegen kann. Linie: ihr Intervall; in 95 von 100 solchen Umfragen enthält es die " +
+    "wahre Zahl unter den gezählten Personen.",
   resultNearest:
     "Hohe Marke und Spalte „Stimmig“: die nächste Zahl, die wahr sein kann. Anteile sind nie " +
     "negativ, und wo alle genau eine Antwort geben, ergeben sie zusammen 100 %; kleine werden zu " +
@@ -1405,6 +1436,9 @@ const de = {
   guaranteeOneOperator:
     "Ein Betreiber hat beide Server betrieben und hätte jede Antwort lesen können: Das war ein " +
     "Probelauf. Die Garantie gilt gegenüber allen anderen.",
+  guaranteeNoOperator:
+    "Niemand ist als Betreiber der Server genannt: Vielleicht hat einer beide betrieben und hätte " +
+    "jede Antwort lesen können. Das war ein Probelauf. Die Garantie gilt gegenüber allen anderen.",
   guaranteeExact:
     "Genau: ({epsilon}, {delta})-Differential-Privacy, wenn die Antwort einer Person ersetzt " +
     "wird. Gegenüber: {against}. Bedingung: {condition}.",

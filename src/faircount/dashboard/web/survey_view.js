@@ -44,7 +44,8 @@ export function showSurvey(name, actions) {
     const { phase, waits_for, attempt } = status ?? {};
     about.update(facts);
     technical.update(facts);
-    alerts.update(few, problem);
+    // A result that the folder keeps needs no server any more.
+    alerts.update(few, survey.ended ? null : problem);
     progress.update(survey, aggregator);
     control.update(status && { phase, waits_for, attempt });
     result.update(found);
@@ -52,7 +53,8 @@ export function showSurvey(name, actions) {
     const isOver = found !== null;
     const { invited, interrupted, n_max } = survey;
     invitations.update({ invited, interrupted, n_max }, isOver);
-    mail.update(isOver ? null : mails, status);
+    const isAnswerable = !status || ["owner", "people"].includes(status.waits_for);
+    mail.update(isOver || !isAnswerable ? null : mails, status);
     label.update(promiseOf(survey));
     more.update({ isOver, deleted: survey.deleted, population: survey.population });
   };
@@ -112,10 +114,10 @@ const isUnreachable = ({ code }) => code === "unreachable";
 
 const silenceText = (problem) => (isUnreachable(problem) ? "coordinatorAway" : "coordinatorSilent");
 
-/** The program's own words; that the coordinator is away was said already. */
+/** That the coordinator is away was said already; its address and the error are for operators. */
 const silenceReason = (problem) =>
   isUnreachable(problem)
-    ? englishText(problem.message, { class: "quiet" })
+    ? details("waitsDetails", englishText(problem.message, { class: "quiet" }))
     : problemMessage(problem, { class: "quiet" });
 
 /** The document that says what the survey promises, to publish or to keep. */
