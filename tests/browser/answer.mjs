@@ -1,7 +1,6 @@
-// Reads {"surveys": [{"published": text, "people": [[token, position], ...]}, ...]} and prints the
-// reports in hexadecimal or, for parameters that the client refuses, the reason. A list of numbers
-// in place of a position stands for a malicious client, which "proves" these numbers instead of a
-// vote.
+// Reads {"surveys": [{"published": text, "people": [[token, sheet], ...]}, ...]} and prints the
+// reports in hexadecimal or, for parameters that the client refuses, the reason. {"forged": numbers}
+// in place of a sheet stands for a malicious client, which "proves" these numbers instead of bits.
 
 import { readFileSync } from "node:fs";
 
@@ -26,11 +25,11 @@ async function answer(published, people) {
   try {
     const params = await parseInvited(published, await paramsDigest(published));
     const bodies = [];
-    for (const [token, position] of people) {
+    for (const [token, sheet] of people) {
       const guest = await deriveInvitation(unhex(token), params.digest);
-      const made = Array.isArray(position)
-        ? forgeReport(params, guest, position)
-        : makeReport(params, guest, position, systemRandom);
+      const made = Array.isArray(sheet)
+        ? makeReport(params, guest, sheet, systemRandom)
+        : forgeReport(params, guest, sheet.forged);
       bodies.push(hex((await made).message));
     }
     return { bodies };

@@ -82,7 +82,8 @@ test("heads are binomial: every random byte counted once", () => {
     const found = new Array(coins + 1).fill(0);
     for (let byte = 0; byte < 256; byte += 1) {
       const random = () => Uint8Array.of(byte);
-      const [, count] = MECHANISMS.decoys.vector({ coinsPerUser: coins }, 2, 0, random);
+      const params = { answers: 2, drawn: { coinsPerUser: coins } };
+      const [, count] = MECHANISMS.decoys.vector(params, [0], random);
       found[Number(count)] += 1;
     }
     assert.deepEqual(found, wanted.map((ways) => (ways * 256) / 2 ** coins));
@@ -90,10 +91,11 @@ test("heads are binomial: every random byte counted once", () => {
 });
 
 test("a person is counted exactly when the random bits lie below p", async () => {
-  const drawn = { coin: { values: [1, 0], cumulative: [1n << 126n, 1n << 128n] } };
+  const coin = { values: [1, 0], cumulative: [1n << 126n, 1n << 128n] };
+  const params = { answers: 3, drawn: { coin } };
   const first = (byte) => (size) => Uint8Array.from({ length: size }, (_, at) => (at ? 255 : byte));
-  assert.deepEqual(MECHANISMS.dpds.vector(drawn, 3, 2, first(0x3f)), [0n, 0n, 1n]);
-  assert.deepEqual(MECHANISMS.dpds.vector(drawn, 3, 2, first(0x40)), [0n, 0n, 0n]);
+  assert.deepEqual(MECHANISMS.dpds.vector(params, [2], first(0x3f)), [0n, 0n, 1n]);
+  assert.deepEqual(MECHANISMS.dpds.vector(params, [2], first(0x40)), [0n, 0n, 0n]);
 });
 
 test("a Laplace table is a symmetric law next to the ideal one", () => {
@@ -146,7 +148,8 @@ test("proofs are exact for moduli of every size: h Z = f (f - 1), f through the 
 
 function checkProof(modulus, bits) {
   const q = BigInt(modulus);
-  const layout = reportLayout(q, bits.length - 5, 5, 1000);
+  const form = { bits: bits.length - 5, coins: 5, constraints: [], cells: 1 };
+  const layout = reportLayout(q, form, 1000);
   const blind = uniformElements(q, layout.degree, systemRandom).map(Number);
   const row = prove(layout, bits, blind);
   assert.equal(row.length, layout.width);
@@ -170,11 +173,12 @@ test("words that would make elements unequally likely are drawn again", () => {
 });
 
 test("the coins in a report are fair: every random byte counted once", () => {
-  const layout = reportLayout(223n, 3, 3, 10);
+  const layout = reportLayout(223n, { bits: 3, coins: 3, constraints: [], cells: 3 }, 10);
   const found = new Array(8).fill(0);
   for (let byte = 0; byte < 256; byte += 1) {
     const random = (size) => new Uint8Array(size).fill(size === 1 ? byte : 0);
-    const row = MECHANISMS["placed-coins"].vector({ layout }, 3, 1, random);
+    const params = { answers: 3, drawn: { layout } };
+    const row = MECHANISMS["placed-coins"].vector(params, [1], random);
     assert.deepEqual(row.slice(0, 3), [0n, 1n, 0n]);
     found[Number(row[3] * 4n + row[4] * 2n + row[5])] += 1;
   }

@@ -26,6 +26,7 @@ from faircount.dashboard.app import dashboard_app
 from faircount.dashboard.surveys import Surveys
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, Invitation, SurveyParameters, propose
+from faircount.protocol.survey.parameters import questionnaire_of
 from faircount.protocol.wire.signing import SigningKey
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.coordinator.app import coordinator_app
@@ -137,6 +138,7 @@ class Trial:
         mechanism = terms.pop("mechanism", None) or proven(users)
         entropy = SystemEntropy()
         words = {**WORDS, **terms}
+        asked = questionnaire_of(mechanism, words.pop("question"))
         rename_operator(self.pair.s1.server, words["s1_operator"])
         rename_operator(self.pair.s2.server, words["s2_operator"])
         params = propose(
@@ -144,6 +146,7 @@ class Trial:
             await fetch_survey_keys(self.pair.to_s1, self.pair.to_s2),
             survey=entropy.bytes(16),
             topology=SERVERS,
+            questionnaire=asked,
             **words,
         )
         invitations = [Invitation.issue(params.digest, entropy) for _ in range(users)]
@@ -291,9 +294,17 @@ class Owner:
     surveys: Surveys
     address: str
 
-    def creates(self, name: str, **change: str) -> list[str]:
-        """A survey that is open; the links of its invitations."""
-        self.surveys.create({**FORM, "name": name, **change})
+    def creates(self, name: str, **change: Any) -> list[str]:
+        """A survey that is open; the links of its invitations.
+
+        `question` and `items` are others of its only question.
+        """
+        asked = {
+            **ASKED,
+            "text": change.pop("question", ASKED["text"]),
+            "items": change.pop("items", ASKED["items"]),
+        }
+        self.surveys.create({**FORM, "questions": [asked], "name": name, **change})
         self.surveys.request(name, "open", {})
         survey = self.surveys.survey(name)
         return [invitee.code.link(survey.owner.public_address) for invitee in survey.invitees()]
@@ -304,9 +315,12 @@ class Owner:
         self.trial.settle()
 
 
-FORM = {
-    "question": "How do you come to work?",
+ASKED = {
+    "kind": "one",
+    "text": "How do you come to work?",
     "items": "By bicycle\nBy bus\nOn foot",
+}
+FORM = {
     "users": "8",
     "minimum": "50%",
     "epsilon": "40",

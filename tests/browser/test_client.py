@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,25 @@ import faircount
 from faircount.accounting.exact import decoys_delta, sampling_delta
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import RefusedError
+from faircount.core.questions import (
+    AnyOf,
+    Bands,
+    Branch,
+    MostOf,
+    Number,
+    OneOf,
+    QuestionGroup,
+    Questionnaire,
+    ScaleMean,
+    Table,
+    YesNo,
+)
 from faircount.estimation.result import Result
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.protocol import SERVERS, SurveyParameters
 from faircount.protocol.roles.coordinator import coordinate, end_phase
@@ -90,6 +105,48 @@ def test_bodies_of_the_client_make_a_survey(mechanism) -> None:
     assert np.rint(result.estimates * 11).tolist() == [4, 4, 3]
 
 
+SHEET = Questionnaire(
+    (
+        OneOf(text="Which site?", items=("North", "South", "East"), skip=True),
+        YesNo(text="Would you recommend us?"),
+        AnyOf(text="What do you use?", items=("a", "b", "c"), only_if=Branch(0, (0, 2))),
+        MostOf(text="What matters most?", items=("a", "b", "c", "d"), most=2),
+        ScaleMean(text="How tired?", items=("low", "middle", "high"), skip=True),
+        Number(text="Euros?", low=Fraction(0), high=Fraction(100_000), step=Fraction(100)),
+        Bands(text="Age?", edges=(0, 30, 99), only_if=Branch(1, (1,))),
+        Table(text="Site?", columns_text="Shift?", rows=("N", "S"), columns=("early", "late")),
+    )
+)
+
+
+def sheet_mechanism(users: int, **terms) -> ServerJoint:
+    """Next to no noise: any at all has a probability below 10^-13."""
+    groups = QuestionGroup.of(50.0, (0, 3, 1)), QuestionGroup.of(50.0, (2, 4, 5, 6, 7))
+    return ServerJoint(questionnaire=SHEET, groups=groups, epsilon=100.0, users=users, **terms)
+
+
+def test_sheets_of_the_client_make_a_survey_and_false_ones_are_refused() -> None:
+    """The sum of Euros needs 15 bits; with spare bits the field has nearly 2^32 elements."""
+    sheets = [
+        [0, 1, [0, 2], [1, 3], 2, 1000, 0, 3],
+        [1, 0, None, [], None, 0, 2, 0],
+        [3, 1, None, [0], 0, 1, 1, 1],
+        [2, 0, [], [2, 0], 1, 500, 2, 2],
+    ]
+    bits = SHEET.encode(sheets[0])
+    # One bit changed under every constraint, and one number in place of a bit.
+    places = [constraint.weights[0][0] for constraint in SHEET.constraints]
+    lies = [{"forged": [*bits[:at], 1 - bits[at], *bits[at + 1 :]]} for at in places]
+    lies.append({"forged": [*bits[:4], 2, *bits[5:]]})
+    wanted = np.sum([SHEET.open(SHEET.encode(sheet)) for sheet in 3 * sheets], axis=0)
+    for spare in (0, 17):
+        mechanism = sheet_mechanism(20, dropouts=8, spare_bits=spare)
+        result = surveyed(mechanism, [*sheets, *lies, *sheets, *sheets])
+        found = result.facts["validity"]
+        assert (found.counted, found.refused) == (12, len(lies))
+        assert result.cells.tolist() == wanted.tolist()
+
+
 def test_two_answers_share_one_draw_so_that_the_total_is_exact() -> None:
     result = surveyed(
         Laplace(items=["no", "yes"], users=40, epsilon=0.1), [at % 2 for at in range(40)]
@@ -100,10 +157,10 @@ def test_two_answers_share_one_draw_so_that_the_total_is_exact() -> None:
 
 
 def surveyed(mechanism, people: list) -> Result:
-    """The result if everybody uses the browser's client; a list of numbers is a forged report."""
-    survey = set_up(mechanism, SERVERS, SystemEntropy(), question="tea?")
+    """The result if everybody uses the browser's client, with answers or forged reports."""
+    survey = set_up(mechanism, SERVERS, SystemEntropy())
     invited = [
-        [invitation.token.hex(), at]
+        [invitation.token.hex(), [at] if isinstance(at, int) else at]
         for invitation, at in zip(survey.invitations, people, strict=False)
     ]
     (said,) = answers({"published": survey.params.published.decode(), "people": invited})
@@ -118,10 +175,10 @@ def surveyed(mechanism, people: list) -> Result:
 
 def test_what_is_not_one_vote_is_refused_by_the_servers_whatever_the_client_proves() -> None:
     honest = [at % 3 for at in range(9)]
-    lies = [[50, -49, 0], [1, 1, 0], [0, 0, 0], [2, -1, 0]]
-    result = surveyed(
-        ServerLaplace(items=ITEMS, users=14, epsilon=50.0, dropouts=5), [*honest, [0, 0, 1], *lies]
-    )
+    numbers = [[0, 0, 1], [50, -49, 0], [1, 1, 0], [0, 0, 0], [2, -1, 0]]
+    lies = [{"forged": forged} for forged in numbers]  # the first is a vote after all
+    mechanism = ServerLaplace(items=ITEMS, users=14, epsilon=50.0, dropouts=5)
+    result = surveyed(mechanism, [*honest, *lies])
     assert (result.validity.counted, result.validity.refused) == (10, 4)
     assert np.rint(result.estimates * 10).tolist() == [3, 3, 4]
 
@@ -183,7 +240,7 @@ def test_a_proof_for_a_tree_of_another_size_proves_nothing() -> None:
 def test_the_clients_coins_are_fair_and_as_many_as_published() -> None:
     decoys = Decoys(items=ITEMS, users=40, epsilon=1.0, delta=1e-3)
     survey = set_up(decoys, SERVERS, SystemEntropy())
-    people = [[invitation.token.hex(), 1] for invitation in survey.invitations]
+    people = [[invitation.token.hex(), [1]] for invitation in survey.invitations]
     (said,) = answers({"published": survey.params.published.decode(), "people": people})
     s1, s2 = survey.s1, survey.s2
     for body in said["bodies"]:
@@ -334,7 +391,7 @@ def test_estimates_and_intervals_are_those_of_the_library() -> None:
         )
         wanted.append(Result(params.mechanism, np.array(counts), included, {}))
     said = json.loads(in_node(str(HERE / "estimate.mjs"), stdin=json.dumps({"surveys": asked})))
-    for rows, result in zip(said, wanted, strict=True):
+    for (rows,), result in zip(said, wanted, strict=True):
         low, high = result.interval(0.95).low, result.interval(0.95).high
         assert [row["estimate"] for row in rows] == pytest.approx(result.estimates)
         assert all(row["low"] <= one + 1e-12 for row, one in zip(rows, low, strict=True))

@@ -8,10 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from faircount.accounting.conditions import AssumptionCode
 from faircount.accounting.guarantee import AdversaryCode, Void
+from faircount.estimation.intervals import Intervals
+from faircount.estimation.presentation import decimals_for
 from faircount.owner.invitation_texts import LANGUAGES
 from faircount.protocol.survey.budget import Status
 from faircount.protocol.survey.endings import NUMBERS, EndCode
@@ -74,6 +77,21 @@ def test_every_language_says_everything(folder) -> None:
     assert all(not re.search(r"[a-z]{3}", re.sub(r"\{\w+\}", "", german[name])) for name in same)
 
 
+def test_sentences_for_several_questions_stand_in_for_others_in_every_language() -> None:
+    module = (PAGE / "several_strings.js").as_uri()
+    several = run_module(
+        f'import {{ SEVERAL }} from "{module}"; console.log(JSON.stringify(SEVERAL));'
+    )
+    assert list(several) == list(sentences(PAGE))
+    assert list(several["en"]) == list(several["de"])
+    for language, texts in several.items():
+        for name, words in texts.items():
+            usual = sentences(PAGE)[language][name]
+            holes = [sorted(re.findall(r"\{\w+\}", text)) for text in (words, usual)]
+            assert holes[0] == holes[1], name
+            assert words != usual or name in ("withdrawYes", "withdrawNo"), name
+
+
 def test_no_sentence_of_the_page_is_missing_or_idle() -> None:
     defined = set(sentences(PAGE)["en"]) - {"language", "direction"}
     stages = (
@@ -131,6 +149,8 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
     made |= {f"waits_{party}" for party in ("nobody", "owner", "coordinator", "aggregator")} | {
         "aggregator_published",
         "aggregator_aborted",
+        "aggregatorAway_people",
+        "aggregatorAway_owner",
         "unit_days",
         "unit_hours",
     }
@@ -204,6 +224,24 @@ def without_python_create(path: Path) -> ast.Module:
         if isinstance(node, ast.ClassDef) and node.name == "Survey":
             node.body = [member for member in node.body if getattr(member, "name", "") != "create"]
     return tree
+
+
+ROUNDED = """import { decimalsFor, formatPercent } from "%s";
+const widths = [0, 0.9, 0.1, 0.02, 0.019, 0.002, 1e-5, 1e-9];
+const shares = [0.03, 0.121, -0.00001, 1].map((share) => formatPercent(share));
+console.log(JSON.stringify([widths.map((high) => decimalsFor([{ low: 0, high }])), shares]));
+"""
+
+
+def test_pages_round_percentages_as_files_do() -> None:
+    decimals, shares = run_module(ROUNDED % (PAGE / "language.js").as_uri())
+    widths = [0, 0.9, 0.1, 0.02, 0.019, 0.002, 1e-5, 1e-9]
+    wanted = []
+    for high in widths:
+        bounds = Intervals(np.zeros(1), np.array([high]), 0.95, "users", False, "exact")
+        wanted.append(decimals_for(bounds))
+    assert decimals == wanted
+    assert shares == ["3.0", "12.1", "0.0", "100.0"]
 
 
 DUMP = """import { ENDINGS, describeEnding } from "%s";

@@ -8,15 +8,27 @@ import json
 import random
 import subprocess
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import FaircountError, MalformedError
+from faircount.core.questions import (
+    Branch,
+    MostOf,
+    Number,
+    OneOf,
+    Questionnaire,
+    YesNo,
+)
+from faircount.core.questions.translations import Translation, texts_of
 from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.protocol import SERVERS, SurveyParameters
 from faircount.protocol.simulator import set_up
@@ -24,7 +36,17 @@ from faircount.protocol.wire import canonical_json as canonical
 
 HERE = Path(__file__).parent
 ITEMS = ("tea", "coffee", "water")
-MUTATIONS = 1500
+QUESTIONS = (
+    OneOf(text="Drink?", items=ITEMS, skip=True),
+    Number(text="Cups?", low=Fraction(0), high=Fraction(5), only_if=Branch(0, (0, 1))),
+    MostOf(text="With?", items=("milk", "sugar", "lemon"), most=2),
+    YesNo(text="Again?"),
+)
+GERMAN = Translation("de", "", tuple(texts_of(question) for question in QUESTIONS))
+SHEET = Questionnaire(QUESTIONS, "Drinks", "en", (GERMAN,))
+TOGETHER = split_epsilon(1.0, [[0, 1, 2, 3]])
+APART = split_epsilon(1.0, [[2, 0], [3, 1]])
+MUTATIONS = 3000
 REPLACEMENTS = [
     0, 1, 2, 3, -1, 7, 64, 100, 1 << 16, (1 << 16) + 1, 1 << 31, (1 << 31) + 1, (1 << 53) - 1,
     None, True, False, [], {}, [1], ["a", "b"], "", "0", "1", "-1", "x", "servers", "masked",
@@ -43,6 +65,8 @@ def surveys() -> list[Any]:
         ServerLaplace(items=ITEMS, users=10, epsilon=1.0),
         ServerCoins(items=ITEMS, users=10, epsilon=1.0, delta=1e-6),
         PlacedCoins(items=ITEMS, users=10, epsilon=1.0, coins=8, dropouts=1),
+        ServerJoint(questionnaire=SHEET, groups=TOGETHER, epsilon=1.0, users=20),
+        ServerJoint(questionnaire=SHEET, groups=APART, epsilon=1.0, users=20),
     ]
     entropy = SeededStream(1)
     made = (set_up(mechanism, SERVERS, entropy).params for mechanism in mechanisms)

@@ -13,13 +13,14 @@ from faircount.server.common.settings import CoordinatorSettings
 from faircount.server.coordinator.app import coordinator_app
 
 FOLDER = Path(__file__).parents[2] / "src" / "faircount" / "web"
-TAKE_PART = """async ([server, code, position]) => {
+TAKE_PART = """async ([server, code, sheet]) => {
   const { participate } = await import('/participate.js');
   const part = await participate(server, code);
   const before = part.stage;
-  const stage = await part.send(await part.makeReport(position));
+  const stage = await part.send(await part.makeReport(sheet));
   const again = await participate(server, code);
-  return [part.params.question, before, stage, again.stage, await again.withdraw()];
+  const [{ text }] = part.params.questionnaire.questions;
+  return [text, before, stage, again.stage, await again.withdraw()];
 }"""
 
 
@@ -37,7 +38,7 @@ def company_page(company, visitor) -> Page:
 
 
 def take_part(page: Page, server: str, link: str) -> list[str]:
-    return page.evaluate(TAKE_PART, [f"{server}/", link, 1])
+    return page.evaluate(TAKE_PART, [f"{server}/", link, [1]])
 
 
 def test_a_companys_page_takes_part_from_an_origin_that_is_allowed(

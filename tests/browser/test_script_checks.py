@@ -13,11 +13,16 @@ import pytest
 
 import faircount
 from faircount.core.entropy import SeededStream
+from faircount.core.questions import Questionnaire, YesNo
+from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS
 from faircount.protocol.simulator import set_up
+from faircount.protocol.survey.parameters import table_digest
 from faircount.protocol.wire import canonical_json as canonical
+from security_checks import page
 
 SCRIPTS = Path(faircount.__file__).parent / "web"
 ATTACKS = Path(__file__).parent / "script_checks.mjs"
@@ -49,6 +54,13 @@ def encode(plain: dict[str, Any]) -> str:
 
 NOISE_OF_SERVERS = published(ServerLaplace(items=("a", "b", "c"), users=10, epsilon=1.0))
 NOISE_OF_CLIENTS = published(Laplace(items=("a", "b", "c"), users=10, epsilon=1.0))
+SHEET = ServerJoint(
+    questionnaire=Questionnaire((YesNo(text="Tea?"), YesNo(text="Milk?"))),
+    groups=split_epsilon(1.0, [[0], [1]]),
+    epsilon=1.0,
+    users=10,
+)
+NOISE_OF_SHEETS = published(SHEET)
 
 
 def changed(plain: dict[str, Any], inside: str = "", **values: Any) -> str:
@@ -58,68 +70,73 @@ def changed(plain: dict[str, Any], inside: str = "", **values: Any) -> str:
     return encode({**plain, inside: {**plain[inside], **values}})
 
 
+def without_the_second_group() -> str:
+    """Everything follows from the first group alone, and the second question gets no noise."""
+    tables, _, _ = SHEET.noise_tables.partition("group 1\n")
+    settings = NOISE_OF_SHEETS["settings"]
+    first = {**settings, "groups": settings["groups"][:1]}
+    derived = {**NOISE_OF_SHEETS["derived"], "tables": table_digest(tables).hex()}
+    return changed(NOISE_OF_SHEETS, settings=first, derived=derived)
+
+
+def with_items(plain: dict[str, Any], items: list[str]) -> str:
+    (question,) = plain["questions"]
+    return changed(plain, questions=[{**question, "items": items}])
+
+
 def smaller(epsilon: str) -> str:
     return canonical.format_real(canonical.parse_real(epsilon) * 0.999)
 
 
 def test_what_is_true_is_believed() -> None:
     assert succeeds("nothing")
-    for plain in (NOISE_OF_SERVERS, NOISE_OF_CLIENTS):
+    for plain in (NOISE_OF_SERVERS, NOISE_OF_CLIENTS, NOISE_OF_SHEETS):
         assert succeeds("parameters", published=encode(plain))
         assert succeeds("page-invited-parameters", published=encode(plain), weaker=encode(plain))
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [
-        "page-statement-party",
-        "page-statement-signature",
-        "page-acknowledged-message",
-        "page-path-index",
-        "page-path-end",
-        "page-message-kind",
-        "page-message-intact",
-        "page-message-end",
-        "page-key-canonical",
-        "page-outcome-survey",
-        "page-outcome-parameters",
-    ],
-)
+@pytest.mark.parametrize("attack", page.SIGNED)
 def test_a_false_message_is_not_believed(attack: str) -> None:
     assert not succeeds(attack)
 
 
 def test_other_parameters_than_the_invitations_are_not_believed() -> None:
-    weaker = changed(NOISE_OF_SERVERS, question="another question")
+    weaker = changed(NOISE_OF_SERVERS, title="another title")
     assert succeeds("parameters", published=weaker)
     assert not succeeds(
         "page-invited-parameters", published=encode(NOISE_OF_SERVERS), weaker=weaker
     )
 
 
-@pytest.mark.parametrize(
-    ("slug", "weaker"),
-    [
-        ("page-parameter-names", changed(NOISE_OF_SERVERS, spare=1)),
-        ("page-insiders", changed(NOISE_OF_SERVERS, phi=NOISE_OF_SERVERS["phi"] + 1)),
-        ("page-minimum", changed(NOISE_OF_SERVERS, minimum=1)),
-        ("page-distinct-items", changed(NOISE_OF_SERVERS, items=["a", "a", "b"])),
-        ("page-key-size", changed(NOISE_OF_SERVERS, "keys", coordinator="00" * 31)),
-        ("page-derived-names", changed(NOISE_OF_CLIENTS, "derived", proof=1)),
-        ("page-promise", changed(NOISE_OF_SERVERS, epsilon=smaller(NOISE_OF_SERVERS["epsilon"]))),
-        ("page-derived", changed(NOISE_OF_CLIENTS, "derived", tables="00" * 32)),
-        ("page-modulus", changed(NOISE_OF_CLIENTS, "derived", q="1009")),
-        ("page-proof-form", changed(NOISE_OF_SERVERS, "derived", proof={"degree": 1})),
-        (
-            "page-commitments",
-            changed(
-                NOISE_OF_SERVERS,
-                "keys",
-                coordinator_commitment=NOISE_OF_SERVERS["keys"]["aggregator_commitment"],
-            ),
-        ),
-        ("page-canonical", encode(NOISE_OF_SERVERS).replace('"minimum":', '"minimum": ')),
-    ],
-)
-def test_parameters_that_promise_too_much_are_refused(slug: str, weaker: str) -> None:
-    assert not succeeds("parameters", published=weaker), slug
+WEAKER = {
+    "page-parameter-names": changed(NOISE_OF_SERVERS, spare=1),
+    "page-insiders": changed(NOISE_OF_SERVERS, phi=NOISE_OF_SERVERS["phi"] + 1),
+    "page-minimum": changed(NOISE_OF_SERVERS, minimum=1),
+    "page-distinct-items": with_items(NOISE_OF_SERVERS, ["a", "a", "b"]),
+    "page-question-groups": without_the_second_group(),
+    "page-group-epsilon": changed(
+        NOISE_OF_SHEETS, "settings", epsilon=smaller(NOISE_OF_SHEETS["epsilon"])
+    ),
+    "page-key-size": changed(NOISE_OF_SERVERS, "keys", coordinator="00" * 31),
+    "page-derived-names": changed(NOISE_OF_CLIENTS, "derived", proof=1),
+    "page-promise": changed(NOISE_OF_SERVERS, epsilon=smaller(NOISE_OF_SERVERS["epsilon"])),
+    "page-derived": changed(NOISE_OF_CLIENTS, "derived", tables="00" * 32),
+    "page-modulus": changed(NOISE_OF_CLIENTS, "derived", q="1009"),
+    "page-proof-form": changed(NOISE_OF_SERVERS, "derived", proof={"degree": 1}),
+    "page-commitments": changed(
+        NOISE_OF_SERVERS,
+        "keys",
+        coordinator_commitment=NOISE_OF_SERVERS["keys"]["aggregator_commitment"],
+    ),
+    "page-canonical": encode(NOISE_OF_SERVERS).replace('"minimum":', '"minimum": '),
+}
+"""Parameters that promise too much, by the check that refuses them."""
+
+
+def test_every_check_of_parameters_is_attacked() -> None:
+    assert set(WEAKER) == set(page.PARAMETERS)
+
+
+@pytest.mark.parametrize("slug", page.PARAMETERS)
+def test_parameters_that_promise_too_much_are_refused(slug: str) -> None:
+    assert not succeeds("parameters", published=WEAKER[slug])

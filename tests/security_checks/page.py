@@ -24,6 +24,8 @@ PARAMETERS = (
     "page-insiders",
     "page-minimum",
     "page-distinct-items",
+    "page-question-groups",
+    "page-group-epsilon",
     "page-key-size",
     "page-derived-names",
     "page-promise",

@@ -78,6 +78,8 @@ class Assumption:
         return {"code": str(self.code), "values": self.values}
 
     def __str__(self) -> str:
+        # Only our own constants are templates: braces in a value, such as the name of a column,
+        # stay as they are.
         sentence = ENGLISH[self.code].format(**self.values)
         if self.code is AssumptionCode.FLOOR:
             sentence += _those_who_do_not_count(self.values)
@@ -86,6 +88,8 @@ class Assumption:
 
 def _those_who_do_not_count(values: Mapping[str, Value]) -> str:
     """Which of the other holders a floor does not count on."""
+    # Named in the sentence, because they weaken it: a floor of ten of whom nine collude hides
+    # nobody.
     lost = []
     if values["insiders"]:
         lost.append(f"{values['insiders']} may collude")
@@ -115,6 +119,7 @@ class Condition:
 
 def assume(code: AssumptionCode, **values: Value) -> Condition:
     """The condition that makes one assumption."""
+    # Pairs and not a dictionary: assumptions are compared and put into sets.
     return Condition((Assumption(code, tuple(values.items())),))
 
 
@@ -131,6 +136,8 @@ def assume_floor(
 
 def joint_condition(conditions: Iterable[Condition | None]) -> Condition | None:
     """The condition under which all of these hold, each assumption once; None for nothing."""
+    # A dictionary keeps the order in which they were found, a set would not; the sentence must be
+    # the same each time, because pages quote it.
     found: dict[Assumption, None] = {}
     for condition in conditions:
         if condition is not None:

@@ -71,7 +71,7 @@ def _print_question(
     """
     from faircount.estimation.presentation import OUTSIDE_MARK
     from faircount.estimation.sheet_estimates import is_outside, is_share
-    from faircount.estimation.sheet_texts import decimals_of
+    from faircount.estimation.sheet_result import decimals_of
 
     unmarked = " " if question.has_outside else ""
     shows_consistent = question.unusual_sum is not None

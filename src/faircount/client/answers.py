@@ -266,7 +266,8 @@ def _describe_kind(question: Question) -> str:
         low, high, step = map(format_exact, (question.low, question.high, question.step))
         return f"a number from {low} to {high} in steps of {step}"
     if isinstance(question, Bands):
-        low, high = format_exact(question.edges[0]), format_exact(question.edges[-1])
+        low = format_exact(question.edges[0])
+        high = format_exact(question.edges[-1])
         return f"a number from {low} to {high}"
     items = question.items if isinstance(question, OneOf | ScaleMean) else ()
     return (

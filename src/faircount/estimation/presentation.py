@@ -139,6 +139,8 @@ class Frequencies(ArrayValue, ABC):
     @property
     def assumption(self) -> str:
         """What the result assumes about the clients, in words."""
+        # Nothing is claimed about reports that did not travel: without a proof a client may have
+        # sent more than one vote.
         return ASSUMPTIONS[self.validity is not None and self.validity.proven]
 
     @property
@@ -163,6 +165,8 @@ class Frequencies(ArrayValue, ABC):
 
         They are biased: small ones are pulled up, large ones down.
         """
+        # Made from the estimates and not from the raw ones, so that exports of both agree about
+        # which item is ahead.
         return read_only(project_to_simplex(self.estimates))
 
     @property
@@ -268,6 +272,7 @@ class Frequencies(ArrayValue, ABC):
             lines.append(SIMULATION)
         if self.record is not None:
             lines += [f"{label}: {escape_controls(text)}" for label, text in self.record.lines]
+        # Results of tables have no topology: nothing travelled.
         through = f", topology {self.topology}" if self.topology else ""
         lines.append(f"{self.name}: {self.included} users, {len(labels)} items{through}")
         rows = zip(labels, self.estimates, bounds.low, bounds.high, outside, strict=True)
@@ -327,6 +332,7 @@ class Frequencies(ArrayValue, ABC):
 
     def _html_table(self, bounds: Intervals) -> str:
         outside = is_outside(self, bounds)
+        # Where the estimates sum to 100% a second column would only repeat them.
         has_other_sum = describe_sum(self) is not None
         # The longest bar fills its cell. Estimates may all be 0 or negative.
         longest = max(float(self.estimates.max()), 1e-9)
@@ -376,6 +382,7 @@ def count_decimals(half_width: float, least: int = 0) -> int:
 
 def is_outside(result: Frequencies, bounds: Intervals) -> Bools:
     """Return which estimates lie outside their interval."""
+    # Exact intervals may end in the estimate itself, which rounding moves by a digit.
     below = result.estimates < bounds.low - 1e-12
     above = result.estimates > bounds.high + 1e-12
     return np.asarray(below | above)

@@ -323,6 +323,7 @@ def _median_of_bands(
     first = min((bands - 1 for bands in inner if bounds[bands][1] >= 0.5), default=len(inner))
     last = max((bands for bands in inner if bounds[bands][0] <= 0.5), default=0)
     edges = [float(edge) for edge in question.edges]
+    # From the consistent shares: raw ones may be negative, and sums of them need not ascend.
     cumulative = np.concatenate([[0.0], np.cumsum(consistent)])
     median = float(np.interp(0.5, cumulative, edges))
     return Estimate("", MEDIAN, median, edges[first], edges[last + 1], None, median)

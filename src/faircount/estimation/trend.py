@@ -167,6 +167,7 @@ class Trend:
         last = len(series) - 1
         pairs = [(place, place + 1) for place in range(last)]
         if last > 1:
+            # Small steps may each be within noise and still add up to a clear change.
             pairs.append((0, last))
         changes = []
         for before, after in pairs:
@@ -396,6 +397,8 @@ def _upper_quantile(
         places = np.searchsorted(later, errors + x, side="right")
         return float((pmf * above[places]).sum())
 
+    # Below the smallest possible difference, where the tail is certain to exceed; at the largest
+    # one it is 0. `high` stays on the safe side in every step.
     low = float(later[0] - errors[-1]) - 1e-9
     high = float(later[-1] - errors[0])
     for _ in range(_BISECTIONS):

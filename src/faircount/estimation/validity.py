@@ -22,6 +22,7 @@ ASSUMPTIONS = {
 """What a plan or a result assumes about the clients, by whether reports are proven."""
 
 
+# Numbers and not sentences: the page and the dashboard say the same in other languages.
 @dataclass(frozen=True, slots=True)
 class Validity:
     """How much dishonest participants can have changed a result.

@@ -184,6 +184,7 @@ def _release(survey: Survey) -> dict[str, Any]:
         "releases": 1,
         "published": False,
     }
+    # Without a question to the servers: a label can be made after they have erased the survey.
     if survey.folder.statement_file.exists():
         result = survey.result()
         _check_signed_guarantee(result)
@@ -233,6 +234,7 @@ def _budget(survey: Survey) -> dict[str, Any]:
         status = Status(charge["status"])
         survey_id = bytes.fromhex(charge["survey"])
         charges.append(Charge(survey_id, charge["epsilon"], charge["delta"], status))
+    # Composed here as the aggregator composes it, from the charges that it tells.
     ledger = Ledger(
         params.population, told["epsilon"], told["delta"], told["adaptive"], tuple(charges)
     )
@@ -244,6 +246,7 @@ def _budget(survey: Survey) -> dict[str, Any]:
             f"the aggregator says that epsilon {claimed:.4g} is spent, and its charges add up to "
             f"{spent_epsilon:.4g}: ask its operator"
         ).with_code("label_refused")
+    # What was reserved and never used is given back; all else stays spent, results or not.
     counting = [charge for charge in charges if charge.status is not Status.CANCELLED]
     return {
         "population": None if is_own else params.population,
@@ -331,6 +334,8 @@ def _evaluation(survey: Survey, content: dict[str, Any]) -> dict[str, Any]:
         "data_collection_exposure": "each server holds shares that reveal nothing alone, under a "
         "key that it destroys when the survey is over",
         "bias_and_utility": "estimates are unbiased; results state confidence intervals",
+        # Left open instead of guessed: only the operators know, and a label must not speak for
+        # them.
         "access_control": None,
         "secure_operation_of_the_servers": None,
     }
@@ -341,6 +346,7 @@ def _yaml_lines(value: Any, indent: str = "") -> list[str]:
     lines = []
     pairs = value.items() if isinstance(value, dict) else ((None, entry) for entry in value)
     for key, entry in pairs:
+        # Keys are our own words, which need no quotes; texts of the owner are values and have them.
         start = f"{indent}-" if key is None else f"{indent}{key}:"
         if isinstance(entry, dict | list) and entry:
             lines.append(start)
@@ -446,6 +452,7 @@ def _who_sees(content: dict[str, Any], words: LabelWords) -> list[str]:
     servers = content["model"]["servers"]
     first, second = (server["operator"] for server in servers)
     parts = []
+    # First and in bold: with one operator the sentence about two that do not collude is empty.
     if content["model"]["one_operator"]:
         parts.append(f"<p><b>{escape_html(words.one_operator)}</b></p>")
     else:

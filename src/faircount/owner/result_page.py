@@ -8,8 +8,8 @@ from faircount.core.questions.kinds import SumQuestion
 from faircount.estimation.presentation import OUTSIDE_MARK
 from faircount.estimation.result_texts import ResultWords
 from faircount.estimation.sheet_estimates import SHARE, Estimate, is_outside, is_share
-from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
-from faircount.estimation.sheet_texts import SheetWords, decimals_of, sheet_words_of
+from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult, decimals_of
+from faircount.estimation.sheet_texts import SheetWords, sheet_words_of
 from faircount.planning.promise import attacker_certainty
 
 BAR_WIDTH = 300
@@ -38,6 +38,8 @@ table{font-size:.85rem}th,td{padding:.25rem .2rem}td{overflow-wrap:anywhere}
 
 def html_document(language: str, title: str, body: str) -> bytes:
     """A page without scripts, which a browser may not let load anything."""
+    # A second line after escaping: labels come from the owner's table, and the page is mailed
+    # around and opened from disks, where a script could read other files.
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (
         f'<!doctype html>\n<html lang="{language}"><head><meta charset="utf-8">'

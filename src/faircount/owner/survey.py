@@ -219,6 +219,7 @@ class Survey:
             invitees = invite(self.params, people, SystemEntropy())
             # Written before the servers know them: nobody is admitted whose invitation is lost.
             self.write_invitations(invitees)
+        # Repeated after an interruption: both servers know these bytes, and nothing happens twice.
         self.servers.set_up(self.params, self.owner.budget)
         invitations = [invitee.code.invitation for invitee in invitees]
         self.servers.register_invitations(self.params, invitations)

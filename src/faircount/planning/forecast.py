@@ -153,6 +153,7 @@ class Forecast:
             f"With 95% certainty each frequency is accurate to {expected} of those who "
             f"answer if {self.responses:,} do"
         )
+        # With the same number the sentence would state the same error twice.
         if self.minimum < self.responses:
             text += f", and to {at_minimum} if {self.minimum:,} do"
         text += "."
@@ -297,6 +298,8 @@ def forecast(
     mechanism = as_one_question(option.mechanism)
     if items is not None:
         mechanism = replace(mechanism, items=items)
+    # Errors are those of what really runs: between servers some mechanisms need more noise, because
+    # nobody knows a user's place.
     running = as_one_question(topology.adapt_mechanism(mechanism.for_survey()))
     responses = minimum_after_dropouts(running)
     # Noise of the users suffices for no fewer than the minimum, so no error is stated below it.
@@ -315,6 +318,7 @@ def forecast(
         half_width,
         half_width_at_minimum,
         running.condition(running.participants),
+        # Noise of the servers does not become less when people stay away, so the allowance is free.
         None if running.servers_add_noise else dropout_cost(option, question),
         question.expected,
     )

@@ -70,6 +70,8 @@ class Plan:
     @property
     def verified(self) -> Option | None:
         """The most accurate sound option whose reports are proven to be one vote."""
+        # Asked as if clients were malicious, whatever the owner has said: then only proven reports
+        # suit.
         return best_of(self.options, malicious_clients=True)
 
     @property
@@ -102,6 +104,7 @@ class Plan:
     @property
     def _lacks_responses(self) -> bool:
         """Whether fewer people are expected to respond than the survey needs."""
+        # A table has no forecast: its rows are all there.
         return self.forecast is not None and not self.forecast.expects_enough
 
     @property
@@ -115,6 +118,8 @@ class Plan:
         if self.forecast is not None:
             return self.forecast.is_informative
         best = self.recommended
+        # Where every item were alike each had this share: an error above it cannot even tell a
+        # popular item from one that nobody chose.
         return best is not None and (best.half_width_95 or 0.0) < 1 / self.question.items
 
     @property
@@ -195,6 +200,8 @@ class Plan:
         ]
         if not suitable:
             return f"{unmet}, and no number of users was found that meets it"
+        # Not always the recommended one: another mechanism may be worse now and better with more
+        # users.
         fewest = min(suitable, key=lambda option: option.users_needed or 0)
         return f"{unmet}: it takes {fewest.users_needed:,} users with {fewest.name}"
 
@@ -202,6 +209,7 @@ class Plan:
         """What to do about a survey that too few users stay for."""
         topology = self._ending.topology if self._ending else SERVERS
         dropout = dropout_needed(self.question, self.loss or 0.0, topology)
+        # The one thing that always helps; what follows is cheaper, where it exists.
         advice = "ask more users"
         if dropout is not None:
             fewest = self.question.users - share_of_users("dropout", dropout, self.question.users)
@@ -242,6 +250,7 @@ class Plan:
     def endings(self) -> tuple[Ending, ...]:
         """How likely each topology completes; empty where no user is expected to miss a visit."""
         asked = self.question
+        # Peers share with each other: a survey of one has nobody to share with.
         if self.loss is None or self.fewest < 2:
             return ()
         return endings(asked.users, self.fewest, self.loss, asked.insiders)
@@ -258,6 +267,8 @@ class Plan:
         """How many malicious clients each topology tolerates; empty where nobody may drop out."""
         known: dict[str, int] = {}
         if self.dropout_cost is not None:
+            # A client that sends garbage is left out like one that drops out, so the same allowance
+            # tolerates both.
             known = self.dropout_cost.liars
         else:
             for ending in self.endings:
@@ -344,6 +355,7 @@ class Plan:
         return f"<Plan: {self.verdict}>"
 
     def __hash__(self) -> int:
+        # The options follow from the question, which is enough and takes no time.
         return hash(self.question)
 
     def to_frame(self) -> Any:
@@ -427,7 +439,7 @@ def plan(
 
     >>> plan = fc.plan(users=800, items=12, epsilon=1.0)
     >>> plan.recommended.name, plan.forecast.minimum
-    ('server-laplace', 200)
+    ('server-joint', 200)
     >>> fc.plan(users=800, items=12, epsilon=1.0, purpose="table").recommended.name
     'laplace'
     """

@@ -24,11 +24,18 @@ from faircount.mechanisms.count_law import Z95
 from faircount.mechanisms.joint_noise.balls import ball_of
 from faircount.mechanisms.joint_noise.laws import cell_law
 from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
+from faircount.planning.sheet_coins import DELTA, SheetCoins, count_moves, plan_coins
 
 _ONE = 1 << 128
 
 # Divisions of epsilon that the search computes exactly.
 _MOST_TRIED = 8
+
+LONGEST = 40  # characters of a question in a sentence
+
+# With fewer cells that one person can move, coins are not compared: they lose at any epsilon that
+# leaves useful estimates.
+FEWEST_MOVES = 6
 
 # Epsilons between which the least one is searched.
 _LEAST_EPSILON = 0.05
@@ -56,10 +63,12 @@ def _need_of(question: Question, users: int, target: float | None) -> _Need:
         ball = ball_of(block)
         d = ball.dimension
         dimension += d
+        # At epsilon 1 and without other questions: the rule of thumb then scales it to any group.
         alone = math.sqrt(cell_law((ball,), 0, _ONE).variance) / block_range(
             block.kind, block.bound
         )
         factors.append(Z95 * alone / math.sqrt((d + 1) * (d + 2)) / users)
+    # A ratio errs by the sum of both errors; of other questions the worst cell decides.
     factor = sum(factors) if _is_ratio(question) else max(factors)
     return _Need(dimension, factor, None if target is None else target / 100)
 
@@ -98,12 +107,15 @@ def find_groups(
         # A question without a target must not take epsilon from those that have one.
         largest = max(need.target or 0.0 for need in needs)
         needs = [replace(need, target=need.target or largest) for need in needs]
+    # Names are the owner's decision, and only shares of epsilon are left to choose.
     if any(named):
         by_name: dict[str | None, list[int]] = {}
         for number, name in enumerate(named):
             by_name.setdefault(name, []).append(number)
         return _divide(epsilon, list(by_name.values()), needs)
     candidates = [
+        # Beside what the rule of thumb finds, everything together and everything apart: the rule is
+        # wrong by some percent, and one of these two is often the best.
         _search_partition(needs),
         [list(range(len(needs)))],
         [[number] for number in range(len(needs))],
@@ -123,6 +135,7 @@ def _best_exact(
     """Return the candidate with the smallest errors by the exact laws."""
     epsilon, users, targets, draws = terms
     best: tuple[float, tuple[QuestionGroup, ...]] | None = None
+    # Each candidate once, in a fixed order: the same questions always get the same groups.
     waiting = list(dict.fromkeys(candidates))
     tried: set[tuple[QuestionGroup, ...]] = set()
     reason = ""
@@ -134,6 +147,8 @@ def _best_exact(
                 questionnaire=questionnaire, groups=groups, epsilon=epsilon, draws=draws
             )
             cost = _cost(mechanism, users, targets)
+        # A group may be refused at its share of epsilon, for example because its tables would not
+        # fit into memory; another division may do. If none does the owner reads the first reason.
         except ParameterError as problem:
             reason = reason or str(problem)
             continue
@@ -165,6 +180,8 @@ def _adjust(
         ]
         # A group without a target keeps its share; at a large epsilon there may be no error at all.
         change = max(ratios) if ratios else 1.0
+        # Errors fall like 1 / epsilon, so a group that misses its target by a factor needs that
+        # much more. The bound keeps a group that has far too much from losing all of it at once.
         shares.append(float(group.epsilon) * max(change, 0.1))
     numbers = [group.questions for group in mechanism.groups]
     return [split_epsilon(mechanism.epsilon, numbers, shares)]
@@ -172,10 +189,14 @@ def _adjust(
 
 def _cost(mechanism: JointNoise, users: int, targets: Sequence[float | None]) -> float:
     """Return the largest error compared with its target; without targets the mean square."""
-    errors = [
-        half_width(mechanism, number, users) for number in range(len(mechanism.questionnaire))
-    ]
+    numbers = range(len(mechanism.questionnaire))
+    return _weigh([half_width(mechanism, number, users) for number in numbers], targets)
+
+
+def _weigh(errors: Sequence[float], targets: Sequence[float | None]) -> float:
+    """Return the largest error compared with its target; without targets the mean square."""
     ratios = [error / target for error, target in zip(errors, targets, strict=True) if target]
+    # With targets the worst one counts: meeting all others by far does not help it.
     return max(ratios) if ratios else sum(error**2 for error in errors)
 
 
@@ -216,6 +237,8 @@ def _divide(
 
 def _search_partition(needs: Sequence[_Need]) -> list[list[int]]:
     """Return the best partition into runs of questions that are sorted by size."""
+    # Only runs in this order are tried, because alike questions belong together: there are as many
+    # as the square of the questions, and far more partitions than anybody could try.
     order = sorted(range(len(needs)), key=lambda n: (needs[n].dimension, needs[n].target or 0.0, n))
     # best[j]: the least total of the first j questions in this order, and where its last run begins
     best: list[tuple[float, int]] = [(0.0, 0)]
@@ -328,6 +351,8 @@ class QuestionnairePlan:
         questions = self.form.questionnaire.questions
         kept = [_without_branch(questions[other]) for other in others]
         replaced = Questionnaire((*kept, *asked))
+        # In the table's own group and at its share of epsilon, or the comparison would be with
+        # another budget.
         alone = QuestionGroup(group.epsilon, tuple(range(len(replaced))))
         noise = JointNoise(
             questionnaire=replaced,
@@ -354,6 +379,8 @@ class QuestionnairePlan:
             return make_plan(self.form, self.users, epsilon, self.mechanism.draws).is_met
 
         most = math.ceil(math.log(_LARGEST_EPSILON / _LEAST_EPSILON) / math.log(1.01))
+        # Bisection needs one step at which the targets are met. Where epsilon 20 does not help no
+        # budget does that anybody should spend.
         if not is_met(most):
             return None
         low = -1
@@ -388,12 +415,12 @@ class QuestionnairePlan:
         """What to do about targets that are not met, and about tables, in sentences."""
         sentences = []
         if not self.is_met:
-            numbers = ", ".join(map(str, self.excess))
             sentence = "no question can be as exact as wanted: ask more people"
             if self.excess:
+                named = ", ".join(self._name(number) for number in self.excess)
                 sentence = (
                     "too many questions for the errors that are wanted: merge or drop question "
-                    f"{numbers}"
+                    f"{named}"
                 )
             if self.least_epsilon is not None:
                 sentence += f", or allow epsilon {self.least_epsilon:.3g}"
@@ -402,6 +429,8 @@ class QuestionnairePlan:
             sentences.append(
                 f"all targets are met from epsilon {self.least_epsilon:.3g} on (found by search)."
             )
+        if self.coins is not None and self.coins_are_better:
+            sentences.append(self._advise_fewer(self.coins))
         for line in self.lines:
             if line.apart is not None:
                 of_table, apart = line.apart
@@ -418,8 +447,49 @@ class QuestionnairePlan:
             )
         return tuple(sentences)
 
+    def _name(self, number: int) -> str:
+        """A question by its number and the beginning of its text."""
+        text = self.form.questionnaire.questions[number - 1].text
+        return f"{number} ({text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'})"
+
+    @cached_property
+    def coins(self) -> SheetCoins | None:
+        """Coins on all cells instead of joint noise; None where they are surely worse."""
+        questions = self.form.questionnaire.questions
+        if sum(map(count_moves, questions)) < FEWEST_MOVES:
+            return None
+        return plan_coins(questions, self.users, self.mechanism.epsilon, self.mechanism.draws)
+
+    @property
+    def coins_are_better(self) -> bool:
+        """Whether coins at delta 1e-6 would have smaller errors, by the measure of the search."""
+        if self.coins is None:
+            return False
+        own = [line.half_width for line in self.lines]
+        targets = self.form.targets
+        return _weigh(self.coins.half_widths, targets) < _weigh(own, targets)
+
+    def _advise_fewer(self, coins: SheetCoins) -> str:
+        worst = max(self.lines, key=lambda line: line.half_width)
+        other = coins.half_widths[worst.number - 1]
+        return (
+            f"one person can move {coins.moves} counts at once. For so many, coins at delta "
+            f"{DELTA:g} would be more exact than joint noise (question {worst.number}: "
+            f"±{other:.1f} instead of ±{worst.half_width:.1f}), but no mechanism flips them for "
+            "several questions: ask fewer questions, or ask some of them of other people."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
+        coins = None
+        if self.coins is not None:
+            coins = {
+                "delta": DELTA,
+                "moves": self.coins.moves,
+                "coins": self.coins.coins,
+                "half_widths": list(self.coins.half_widths),
+                "better": self.coins_are_better,
+            }
         return {
             **plain.JSON_VERSION,
             "title": self.form.questionnaire.title,
@@ -432,6 +502,7 @@ class QuestionnairePlan:
             "is_met": self.is_met,
             "least_epsilon": self.least_epsilon,
             "excess": list(self.excess),
+            "coins": coins,
             "advice": list(self.advice),
         }
 

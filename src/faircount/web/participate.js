@@ -3,10 +3,11 @@
 // coordinator (S1) to allow your page's origin.
 //
 //   const part = await participate("https://count.example.org/", code);
-//   part.params.question, part.params.items, part.params.real.epsilon
+//   part.params.questionnaire.questions, part.params.real.epsilon
 //                                          verified against the code: show them to the participant
-//   const report = await part.makeReport(position);
-//                                          you can show report.share and report.encryptedShare
+//   const report = await part.makeReport([2, null, [0, 3], 17]);
+//                                          one answer per question (client/questions.js); you can
+//                                          show report.share and report.encryptedShare
 //   await part.send(report);               after the participant confirmed: stored, then sent
 //   part.stage                             "waiting", "sent", "counted", ...
 //   await part.visit(); await part.withdraw();
@@ -47,9 +48,9 @@ class Participation {
     return this.record?.stage ?? "new";
   }
 
-  /** Draw the report for the item at this position. Nothing is stored or sent yet. */
-  makeReport(position) {
-    return makeReport(this.params, this.invitation, position, systemRandom);
+  /** Draw the report for a sheet, one answer per question. Nothing is stored or sent yet. */
+  makeReport(sheet) {
+    return makeReport(this.params, this.invitation, sheet, systemRandom);
   }
 
   /**

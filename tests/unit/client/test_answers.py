@@ -181,7 +181,9 @@ def test_one_question_needs_no_dictionary_and_no_number() -> None:
     several = make_form([FIELDS[2]]).questionnaire
     assert read_sheet(several, ["a", "b"]) == ((0, 1),)
     assert read_sheet(several, ["a"]) == ((0,),)
-    with pytest.raises(AnswerError, match=r"^the answer must be one of the 2 items that the survey"):
+    with pytest.raises(
+        AnswerError, match=r"^the answer must be one of the 2 items that the survey"
+    ):
         read_sheet(one(), "c")
     with pytest.raises(AnswerError, match="give a dictionary of questions and answers"):
         read_sheet(ALL, "South")

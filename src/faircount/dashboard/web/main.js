@@ -90,6 +90,7 @@ async function create({ copy = "" }) {
   const actions = {
     keep: (values) => (typed = values),
     advise: (values) => call("POST", "advice", values),
+    readQuestions: (values) => call("POST", "questions", values),
     describePeople: (values) => call("POST", "people", values),
     create: async (values) => {
       const { name } = await call("POST", "surveys", values);
@@ -140,7 +141,8 @@ function follow(name) {
     invitation: (position) => call("GET", `${path}/people/${position}`),
     back: () => go({ view: "list" }),
   };
-  const isOver = () => survey?.deleted || FINAL_PHASES.includes(survey?.status?.phase);
+  const isOver = () =>
+    survey?.deleted || survey?.ended || FINAL_PHASES.includes(survey?.status?.phase);
   const later = (action) =>
     setTimeout(() => turn === mine && attempt(action), MILLISECONDS_BETWEEN_LOOKS);
   const display = () => {

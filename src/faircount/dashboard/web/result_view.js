@@ -119,7 +119,7 @@ function guarantee({ promised, guarantee: { holds }, codes, record }) {
     "div",
     {},
     element("h3", {}, translate("guaranteeTitle")),
-    record.one_operator ? sentence("guaranteeOneOperator", {}, { class: "warning" }) : null,
+    operatorWarning(record),
     meaning,
     sentence("resultAgain", {}, { class: "quiet" }),
     details(
@@ -128,6 +128,12 @@ function guarantee({ promised, guarantee: { holds }, codes, record }) {
       holds ? exactGuarantee(promised, codes) : null,
     ),
   );
+}
+
+/** That one operator ran both servers, or may have; null with two. */
+function operatorWarning({ one_operator: isOne, s1_operator: name }) {
+  if (!isOne) return null;
+  return sentence(name ? "guaranteeOneOperator" : "guaranteeNoOperator", {}, { class: "warning" });
 }
 
 /** The guarantee with its adversary and its condition. */

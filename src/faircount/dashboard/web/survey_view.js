@@ -44,7 +44,8 @@ export function showSurvey(name, actions) {
     const { phase, waits_for, attempt } = status ?? {};
     about.update(facts);
     technical.update(facts);
-    alerts.update(few, problem);
+    // A result that the folder keeps needs no server any more.
+    alerts.update(few, survey.ended ? null : problem);
     progress.update(survey, aggregator);
     control.update(status && { phase, waits_for, attempt });
     result.update(found);
@@ -52,20 +53,30 @@ export function showSurvey(name, actions) {
     const isOver = found !== null;
     const { invited, interrupted, n_max } = survey;
     invitations.update({ invited, interrupted, n_max }, isOver);
-    mail.update(isOver ? null : mails, status);
-    label.update({ epsilon: survey.epsilon, delta: survey.delta });
+    const isAnswerable = !status || ["owner", "people"].includes(status.waits_for);
+    mail.update(isOver || !isAnswerable ? null : mails, status);
+    label.update(promiseOf(survey));
     more.update({ isOver, deleted: survey.deleted, population: survey.population });
   };
 }
+
+/** What participants read about the survey's promise, for all answers and for a single one. */
+const promiseOf = ({ epsilon, delta, questions, single_epsilon: single }) => ({
+  epsilon, delta, single, count: questions.length,
+});
 
 /** What the owner must know first: the question, and what limits the promise. */
 function introduction(survey) {
   return [
     ownerText("p", survey.question, { class: "answer" }),
+    survey.questions.length > 1 ? questionList(survey.questions) : null,
     survey.one_operator ? sentence("surveyOneOperator", {}, { class: "warning" }) : null,
     survey.deleted ? sentence("surveyDeleted", {}, { class: "warning" }) : null,
   ];
 }
+
+const questionList = (questions) =>
+  element("ol", { class: "asked" }, questions.map((text) => ownerText("li", text)));
 
 /** Operators, keys and mechanism, for those who ask for them. */
 function technicalDetails(survey) {
@@ -84,9 +95,12 @@ function technicalDetails(survey) {
     "detailsTitle",
     sentence("surveyServers", operators, { class: "quiet" }),
     sentence("surveyPlanned", numbers, { class: "quiet" }),
-    sentence(survey.proven ? "adviceProven" : "adviceUnproven", {}, { class: "quiet" }),
+    sentence(survey.proven ? provenText(survey) : "adviceUnproven", {}, { class: "quiet" }),
   );
 }
+
+const provenText = ({ questions }) =>
+  questions.length > 1 ? "adviceProvenSheet" : "adviceProven";
 
 function warnings(few, problem) {
   return [
@@ -100,10 +114,10 @@ const isUnreachable = ({ code }) => code === "unreachable";
 
 const silenceText = (problem) => (isUnreachable(problem) ? "coordinatorAway" : "coordinatorSilent");
 
-/** The program's own words; that the coordinator is away was said already. */
+/** That the coordinator is away was said already; its address and the error are for operators. */
 const silenceReason = (problem) =>
   isUnreachable(problem)
-    ? englishText(problem.message, { class: "quiet" })
+    ? details("waitsDetails", englishText(problem.message, { class: "quiet" }))
     : problemMessage(problem, { class: "quiet" });
 
 /** The document that says what the survey promises, to publish or to keep. */

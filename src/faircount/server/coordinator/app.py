@@ -100,7 +100,7 @@ class CoordinatorCalls:
 
     async def params(self, request: Request) -> Response:
         """Return the published parameters, which never change."""
-        params = await self.server.params(survey_id_of(request))
+        params = await self.server.stored_params(survey_id_of(request))
         # Fixed for good under this id, so browsers and proxies may cache them for a year.
         headers = {
             "ETag": f'"{params.digest.hex()}"',
@@ -145,7 +145,11 @@ class CoordinatorCalls:
         ends_at = time.monotonic() + connection.EVENT_SECONDS
         # check: stream-time - streams of events that nobody closes keep all others out
         while last.get("phase") not in FINAL and time.monotonic() < ends_at:
-            current = await status.status(self.service, survey)
+            try:
+                current = await status.status(self.service, survey)
+            except ProblemError:
+                # Erased meanwhile: the stream ends, and the next one is answered with 404.
+                return
             if current != last:
                 yield b"data: " + msgspec.json.encode(current) + b"\n\n"
             else:

@@ -46,6 +46,6 @@ export function checkEpsilon(epsilon) {
   return epsilon;
 }
 
-/** The vector with 1 at the chosen item and 0 elsewhere. */
-export const oneHot = (items, answer) =>
-  Array.from({ length: items }, (_, at) => (at === answer ? 1n : 0n));
+/** The vector with 1 at the chosen answer and 0 elsewhere. */
+export const oneHot = (answers, answer) =>
+  Array.from({ length: answers }, (_, at) => (at === answer ? 1n : 0n));

@@ -1,29 +1,37 @@
-// A published result as shares of the accepted reports, with 95% intervals. The intervals come from
-// the exact distribution of the noise, or of the sampling, and cover that alone: they describe the
-// people who were counted, not people who were never asked. How many were counted is known: counts
-// with independent noise are fitted to it, and then the noise of an item is its own minus the mean
-// of all.
+// A published result as estimates with 95% intervals. The intervals come from the exact
+// distribution of the noise, or of the sampling, and cover that alone: they describe the people who
+// were counted, not people who were never asked. Joint noise has its estimates in
+// sheet_estimates.js. For the other mechanisms it is known how many were counted: counts with
+// independent noise are fitted to it, and then the noise of an item is its own minus the mean of
+// all.
 
 import { MECHANISMS } from "./mechanisms.js";
 import { binomial } from "./privacy.js";
+import { sheetEstimates } from "./sheet_estimates.js";
 
 const TAIL = 0.025;
 
 // Counts are fitted up to this many steps of 1 / items per standard deviation of the noise.
 const FINEST_FIT = 50000;
 
-/** [{item, estimate, low, high}] as fractions of the accepted reports. */
+/** The rows of every question, as sheet_estimates.js describes them. */
 export function estimates(params, published) {
-  const size = published.included;
-  const { p, noise, isPaired } = MECHANISMS[params.mechanism].counted(params.drawn, size);
+  const { drawn, questionnaire } = params;
   const counts = published.counts.map(Number);
+  if (params.answers !== null) return [estimateShares(params, counts, published.included)];
+  return sheetEstimates(questionnaire, drawn.noises, counts, published.included);
+}
+
+function estimateShares(params, counts, size) {
+  const { p, noise, isPaired } = MECHANISMS[params.mechanism].counted(params.drawn, size);
   let estimate = estimateSampled(p, size);
   if (noise && !isPaired && fitsTotal(noise(1), counts.length)) {
     estimate = estimateFitted(noise, counts, size);
   } else if (noise) {
     estimate = estimateNoisy(noise(1), size);
   }
-  return params.items.map((item, at) => ({ item, ...estimate(counts[at]) }));
+  const kind = { measure: "share", ofAnswered: false };
+  return counts.map((count, answer) => ({ answer, ...kind, ...estimate(count) }));
 }
 
 function meanOf([first, law]) {

@@ -1,15 +1,18 @@
 // The mechanisms for which this client can draw a report and verify the published privacy promise.
 // The entries of MECHANISMS have:
 //   settings         names that the published settings must have
-//   proven           whether reports carry a proof that they are one vote (proven_mechanisms.js);
-//                    without one, a malicious client can send any numbers
+//   proven           whether reports carry a proof that they are one sheet of answers
+//                    (proven_mechanisms.js); without one, a malicious client can send any numbers
+//   takesSheets      whether any questions can be asked; the others count the answers to one
+//                    question, and `params.answers` says how many answers it has
 //   derive(params)   what reports are drawn from; derived values are computed here, and parameters
 //                    that publish others are refused
-//   promiseHolds(params, drawn, size)     whether the promise holds with this many accepted reports
-//   vector(drawn, items, answer, random)  what a client splits between the servers, as integers
-//   counted(drawn, size)                  {p, noise, isPaired}: the probability that a response is
-//                                         counted; noise(times), the distribution of the noise added
-//                                         to so many counts together; and whether two items share it
+//   promiseHolds(params, drawn, size)  whether the promise holds with this many accepted reports
+//   vector(params, sheet, random)      what a client splits between the servers, as integers
+//   counted(drawn, size)               for one question, {p, noise, isPaired}: the probability that
+//                                      a response is counted; noise(times), the distribution of the
+//                                      noise added to so many counts together; and whether two
+//                                      items share it
 
 import { parseInteger, unscaled } from "./canonical_json.js";
 import {
@@ -36,13 +39,13 @@ const laplace = {
     const epsilon = checkEpsilon(unscaled(settings.epsilon));
     const h = users - settings.insiders - settings.dropouts; // participants whose noise is secret
     // Two counts add up to the number of participants, so one draw x hides both, as (x, -x).
-    const isPaired = params.items.length === 2;
+    const isPaired = params.answers === 2;
     const times = isPaired ? 2 : 1;
     const tableEpsilon = times * epsilon;
     const units = BigInt(times) * parseInteger(settings.epsilon);
     const table = laplaceTable(units, tableEpsilon, h);
     checkDerived(params, { h, D: null, p: null, tables: await tableDigest(table) });
-    const bounds = laplaceBounds(tableEpsilon, users / h, OVERFLOW / params.items.length);
+    const bounds = laplaceBounds(tableEpsilon, users / h, OVERFLOW / params.answers);
     checkModulus(params, bounds.map((bound) => users + 2 * bound));
     return { tableEpsilon, isPaired, h, table };
   },
@@ -57,8 +60,8 @@ const laplace = {
     return isWithin(total, unscaled(params.epsilon)) && isWithin(delta, unscaled(params.delta));
   },
 
-  vector({ table, isPaired }, items, answer, random) {
-    const vote = oneHot(items, answer);
+  vector({ answers, drawn: { table, isPaired } }, sheet, random) {
+    const vote = oneHot(answers, sheet[0]);
     if (!isPaired) return vote.map((count) => count + BigInt(draw(table, random)));
     const shift = BigInt(draw(table, random));
     return [vote[0] + shift, vote[1] - shift];
@@ -89,8 +92,8 @@ const decoys = {
     return isWithin(delta, unscaled(params.delta));
   },
 
-  vector: ({ coinsPerUser }, items, answer, random) =>
-    oneHot(items, answer).map((count) => count + BigInt(countHeads(coinsPerUser, random))),
+  vector: ({ answers, drawn: { coinsPerUser } }, sheet, random) =>
+    oneHot(answers, sheet[0]).map((count) => count + BigInt(countHeads(coinsPerUser, random))),
 
   counted: ({ coinsPerUser }, size) =>
     ({ p: 1, noise: (times) => binomial(times * size * coinsPerUser, 0.5) }),
@@ -129,15 +132,15 @@ const dpds = {
     const epsilon = unscaled(params.epsilon);
     const isSmall = crowd && 2 * crowd < users && users <= TWO_ITEMS_LIMIT;
     const delta =
-      params.items.length === 2 && isSmall
+      params.answers === 2 && isSmall
         ? samplingDeltaTwoItems(users, crowd, p, epsilon)
         : samplingDelta(crowd, p, epsilon);
     return isWithin(delta, unscaled(params.delta));
   },
 
-  vector({ coin }, items, answer, random) {
+  vector({ answers, drawn: { coin } }, sheet, random) {
     const counted = BigInt(draw(coin, random));
-    return oneHot(items, answer).map((count) => count * counted);
+    return oneHot(answers, sheet[0]).map((count) => count * counted);
   },
 
   counted: ({ p }) => ({ p, noise: null }),

@@ -6,16 +6,21 @@ import { decode, parseInteger, unscaled } from "./canonical_json.js";
 import { paramsDigest } from "./digests.js";
 import { MECHANISMS } from "./mechanisms.js";
 import { formatFingerprint } from "./operators.js";
+import { checkSheet, readQuestionnaire } from "./questionnaire.js";
 import { insist } from "./refusal.js";
 import { checkSettings } from "./settings.js";
+import { hasExactly, isCount } from "./shapes.js";
 
-const VERSION = 2;
+const VERSION = 3;
 const TEXTS = [
-  "question", "population", "owner", "purpose", "contact", "s1_operator", "s2_operator",
+  "population", "owner", "purpose", "contact", "s1_operator", "s2_operator",
   "mechanism", "topology", "relation", "survey", "epsilon", "delta",
 ];
 const NUMBERS = ["minimum", "k", "t", "attempts", "grace", "phi", "n_max", "version"];
-const NAMES = [...TEXTS, ...NUMBERS, "derived", "items", "keys", "phase_seconds", "settings"];
+const QUESTIONS = ["title", "language", "questions", "translations"];
+const NAMES = [
+  ...TEXTS, ...NUMBERS, ...QUESTIONS, "derived", "keys", "phase_seconds", "settings",
+];
 const KEYS = [
   "aggregator", "aggregator_commitment", "coordinator", "coordinator_commitment", "encryption_key",
   "s1_operator_key", "s2_operator_key",
@@ -47,11 +52,14 @@ export async function parse(published) {
   const phiFollows = plain.phi === plain.settings.insiders;
   // check: page-insiders - a guarantee against fewer insiders than is said
   insist(phiFollows, "derived", "phi does not follow from the other parameters");
-  const drawn = await mechanism.derive(plain);
-  checkPromise(plain, mechanism, drawn);
+  const questionnaire = readQuestionnaire(plain);
+  const answers = mechanism.takesSheets ? null : countAnswers(questionnaire);
+  const asked = { ...plain, questionnaire, answers };
+  const drawn = await mechanism.derive(asked);
+  checkPromise(asked, mechanism, drawn);
   const keys = Object.fromEntries(KEYS.map((name) => [name, parseKey(plain.keys[name])]));
   return {
-    ...plain,
+    ...asked,
     survey: unhex(plain.survey),
     digest: await paramsDigest(published),
     published,
@@ -63,17 +71,25 @@ export async function parse(published) {
     q: parseInteger(plain.derived.q),
     real: { epsilon: unscaled(plain.epsilon), delta: unscaled(plain.delta) },
     drawn,
-    width: drawn.layout?.width ?? plain.items.length, // elements that are split between the servers
+    width: drawn.layout?.width ?? answers, // elements that are split between the servers
     proven: mechanism.proven,
   };
 }
 
-/** The vector of a participant who chose the item at this position, noise included. */
-export const drawVector = (params, answer, random) =>
-  MECHANISMS[params.mechanism].vector(params.drawn, params.items.length, answer, random);
+/** The vector of a participant with this sheet of answers, noise included. */
+export const drawVector = (params, sheet, random) =>
+  MECHANISMS[params.mechanism].vector(params, checkSheet(params.questionnaire, sheet), random);
+
+/** How many answers the only question has; other questions need a mechanism that takes sheets. */
+function countAnswers({ questions }) {
+  const [{ answers, form }] = questions;
+  const isOne = questions.length === 1 && form === "choice";
+  insist(isOne, "malformed", "this mechanism counts the answers to one question");
+  return answers;
+}
 
 function checkKinds(plain) {
-  const { attempts, items, minimum, n_max: users, phase_seconds: phaseSeconds } = plain;
+  const { attempts, minimum, n_max: users, phase_seconds: phaseSeconds } = plain;
   insist(TEXTS.every((name) => typeof plain[name] === "string"), "malformed", "expected text");
   insist(NUMBERS.every((name) => isCount(plain[name])), "malformed", "expected integers");
   insist(plain.version === VERSION, "version", "these parameters are of another version");
@@ -87,10 +103,6 @@ function checkKinds(plain) {
   // A single accepted report would be published as it is, hidden by nobody else's.
   // check: page-minimum - a sum over one report is that report
   insist(minimum >= 2 && minimum <= users, "malformed", "the minimum lies between 2 and n_max");
-  const areLabels = Array.isArray(items) && items.length >= 2 && items.every(isLabel);
-  insist(areLabels, "malformed", "a survey has at least two items, which are text or integers");
-  // check: page-distinct-items - which of two equal items tells people apart
-  insist(new Set(items).size === items.length, "malformed", "items must be distinct");
   insist(hasExactly(plain.keys, KEYS), "malformed", "a server's key is missing or unknown");
 }
 
@@ -122,14 +134,6 @@ function checkPromise(plain, mechanism, drawn) {
   const holds = sizes.every((size) => mechanism.promiseHolds(plain, drawn, size));
   // check: page-promise - more privacy is promised than is kept
   insist(holds, "promise", "the promised privacy does not follow from the parameters");
-}
-
-const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
-const isLabel = (value) => typeof value === "string" || Number.isSafeInteger(value);
-
-function hasExactly(value, names) {
-  const isObject = value !== null && typeof value === "object" && !Array.isArray(value);
-  return isObject && Object.keys(value).sort().join() === names.slice().sort().join();
 }
 
 function parseKey(text) {

@@ -9,6 +9,7 @@
 // would be too small for the full precision of a double.
 const TAIL = 650;
 const SLACK = 1e-9;
+const LARGEST_EXPONENT = 700;
 
 /** Whether a computed value is at most the promised one, up to rounding. */
 export const isWithin = (value, promised) => value <= promised * (1 + SLACK);
@@ -37,7 +38,8 @@ export function binomial(n, p) {
  * p / q rising; the first count moves from q to p, the second from p to q.
  */
 export function replaceOneDelta(up, down, epsilon) {
-  const factor = Math.exp(epsilon);
+  // A larger epsilon has a smaller delta, and its factor would be no number that doubles have.
+  const factor = Math.exp(Math.min(epsilon, LARGEST_EXPONENT));
   let at = 0;
   let belowP = 0;
   let belowQ = 0;

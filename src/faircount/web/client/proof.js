@@ -1,13 +1,15 @@
-// Proves to both servers together that a report is exactly one vote, and reveals it to neither. A
-// report is M = N + m bits w: a one-hot response and m coins. With Z = X (X - 1) ... (X - M + 1):
+// Proves to both servers together that a report is one sheet of answers, and reveals it to neither.
+// A report is M bits w: those of the answers, then coins. With Z = X (X - 1) ... (X - M + 1):
 //
 //   s uniform of degree < k
 //   f = the polynomial of degree < M with f(i) = w_i, plus Z s
 //   h = f (f - 1) / Z, which is a polynomial exactly if all w_i are bits
 //   row = (w, s, h), 2M + 3k - 1 elements of F_q, split between the servers like any vector
 //
-// The servers query it at one random point that nobody knows before all shares are fixed. No
-// independent security review yet.
+// The servers query it at one random point that nobody knows before all shares are fixed. They also
+// open one weighted sum of the bits per constraint, which has a public value: "these add up to 1",
+// for example. The prover does not need to know the constraints. No independent security review
+// yet.
 
 import { extensionField, modulus } from "./extension_field.js";
 import { insist } from "./refusal.js";
@@ -18,23 +20,29 @@ import {
 const FAILURE_BITS = 40;
 const MOST_BITS = 2600;
 
-/** The layout of a proven report: {q, items, coins, degree, width, proof}. */
-export function reportLayout(q, items, coins, users) {
-  const bits = items + coins;
+/**
+ * The layout of a proven report: {q, coins, degree, width, proof}. A sheet has `bits` bits, which
+ * satisfy `constraints` and are opened as `cells` sums; coins may follow them.
+ */
+export function reportLayout(q, { bits, coins, constraints, cells }, users) {
+  const size = bits + coins;
   // f is defined by its values at M different points of F_q.
-  const isPossible = bits <= MOST_BITS && q >= BigInt(bits);
+  const isPossible = size <= MOST_BITS && q >= BigInt(size);
   insist(isPossible, "derived", "a report has more bits than a proof can cover");
   insist(q < BigInt(LARGEST_FACTOR), "derived", "a proof needs a modulus below 2^32");
-  const field = smallestField(Number(q), 2 * (bits - 1), BigInt(users) << BigInt(FAILURE_BITS));
+  const field = smallestField(Number(q), 2 * (size - 1), BigInt(users) << BigInt(FAILURE_BITS));
   const degree = field.k;
   const proof = {
+    bits,
     coins,
+    constraints: constraints.length,
+    cells,
     degree,
     failure_bits: FAILURE_BITS,
     modulus: modulus(field),
     noise: coins ? "users" : "servers",
   };
-  return { q: Number(q), items, coins, degree, width: 2 * bits + 3 * degree - 1, proof };
+  return { q: Number(q), coins, degree, width: 2 * size + 3 * degree - 1, proof };
 }
 
 /**

@@ -1,7 +1,7 @@
-// The mechanisms whose reports are proven to be one vote: a report is a vote, perhaps a few coins,
-// and a proof. The noise comes from both servers, each adding the whole noise of a release, or from
-// the coins of all participants, flipped and placed by values that nobody knew in advance. The
-// entries have the form described in mechanisms.js.
+// The mechanisms whose reports are proven to be one sheet of answers: a report is the bits of a
+// sheet, perhaps a few coins, and a proof. The noise comes from both servers, each adding the whole
+// noise of a release, or from the coins of all participants, flipped and placed by values that
+// nobody knew in advance. The entries have the form described in mechanisms.js.
 
 import { same } from "./bytes.js";
 import { encode, parseInteger, unscaled } from "./canonical_json.js";
@@ -10,20 +10,28 @@ import {
 } from "./derived_values.js";
 import { uniformElements } from "./field.js";
 import {
+  groupNoises, largestSpan, spentUnits, tablesDelta, tablesDigest,
+} from "./joint_noise.js";
+import {
   binomial, decoysDelta, isWithin, laplaceBounds, laplaceDelta, laplaceLaw,
 } from "./privacy.js";
 import { prove, reportLayout } from "./proof.js";
+import { encodeSheet } from "./questionnaire.js";
 import { insist } from "./refusal.js";
 import { checkAttendance, coinsOf } from "./settings.js";
 import { laplaceTable, tableDigest } from "./tables.js";
 
-/**
- * The layout of a report with this many coins; the published proof parameters must follow from it.
- */
-function checkLayout(params, coins) {
-  const { keys, items, n_max: users } = params;
+/** The bits of one vote for one of several answers: exactly one of them is 1. */
+function voteForm(answers, coins = 0) {
+  const weights = Array.from({ length: answers }, (_, bit) => [bit, 1]);
+  return { bits: answers, coins, constraints: [{ weights, value: 1 }], cells: answers };
+}
+
+/** The layout of reports of this form; the published proof parameters must follow from it. */
+function checkLayout(params, form) {
+  const { keys, n_max: users } = params;
   checkAttendance(params, { countInsiders: false });
-  const layout = reportLayout(parseInteger(params.derived.q), items.length, coins, users);
+  const layout = reportLayout(parseInteger(params.derived.q), form, users);
   const proofFollows = same(encode(params.derived.proof), encode(layout.proof));
   // check: page-proof-form - a proof in a field that is too small
   insist(proofFollows, "derived", "the proof does not follow from the other parameters");
@@ -34,12 +42,15 @@ function checkLayout(params, coins) {
   return layout;
 }
 
-/** A participant's report: the vote, fair coins, and the proof. */
-function drawReport({ layout }, items, answer, random) {
-  const bits = [...oneHot(items, answer).map(Number), ...fairBits(layout.coins, random)];
+/** A participant's report: the bits of the answers, fair coins, and the proof. */
+function drawReport({ layout }, bits, random) {
+  const all = [...bits, ...fairBits(layout.coins, random)];
   const blind = uniformElements(BigInt(layout.q), layout.degree, random);
-  return prove(layout, bits, blind.map(Number)).map(BigInt);
+  return prove(layout, all, blind.map(Number)).map(BigInt);
 }
+
+const drawVote = (params, sheet, random) =>
+  drawReport(params.drawn, oneHot(params.answers, sheet[0]).map(Number), random);
 
 function fairBits(count, random) {
   const bytes = random(Math.ceil(count / 8));
@@ -55,9 +66,9 @@ const serverLaplace = {
     const epsilon = checkEpsilon(unscaled(params.settings.epsilon));
     const table = laplaceTable(parseInteger(params.settings.epsilon), epsilon, 1);
     checkDerived(params, { h: null, D: null, p: null, tables: await tableDigest(table) });
-    const bounds = laplaceBounds(epsilon, 2, OVERFLOW / params.items.length);
-    checkModulus(params, bounds.map((bound) => params.n_max + 2 * bound), params.items.length);
-    return { epsilon, table, layout: checkLayout(params, 0) };
+    const bounds = laplaceBounds(epsilon, 2, OVERFLOW / params.answers);
+    checkModulus(params, bounds.map((bound) => params.n_max + 2 * bound), params.answers);
+    return { epsilon, table, layout: checkLayout(params, voteForm(params.answers)) };
   },
 
   promiseHolds(params, { epsilon, table }) {
@@ -66,7 +77,7 @@ const serverLaplace = {
     return isWithin(laplaceDelta(epsilon, promised) + tableCost, unscaled(params.delta));
   },
 
-  vector: drawReport,
+  vector: drawVote,
   counted: ({ epsilon }) => ({ p: 1, noise: (times) => laplaceLaw(epsilon, 2 * times) }),
 };
 
@@ -77,13 +88,13 @@ const serverCoins = {
   async derive(params) {
     const coins = coinsOf(params, (needed) => needed);
     checkDerived(params, { h: null, D: coins, p: null, tables: NO_DIGEST });
-    checkModulus(params, [params.n_max + 2 * coins], params.items.length);
-    return { coins, layout: checkLayout(params, 0) };
+    checkModulus(params, [params.n_max + 2 * coins], params.answers);
+    return { coins, layout: checkLayout(params, voteForm(params.answers)) };
   },
 
   promiseHolds: (params, { coins }) =>
     isWithin(decoysDelta(coins, unscaled(params.epsilon)), unscaled(params.delta)),
-  vector: drawReport,
+  vector: drawVote,
   counted: ({ coins }) => ({ p: 1, noise: (times) => binomial(2 * times * coins, 0.5) }),
 };
 
@@ -92,28 +103,58 @@ const placedCoins = {
   proven: true,
 
   async derive(params) {
-    const { settings, items, n_max: users } = params;
+    const { answers, settings, n_max: users } = params;
     const coins = coinsOf(params, (needed) => needed + settings.insiders);
     const fewest = users - settings.dropouts;
     // The coins of one item come from different participants: one of them knows only one coin.
     insist(fewest >= coins, "derived", "an item needs more coins than participants may be left");
-    const coinsPerUser = Math.ceil((coins * items.length) / fewest);
+    const coinsPerUser = Math.ceil((coins * answers) / fewest);
     checkDerived(params, { h: null, D: coins, p: null, tables: NO_DIGEST });
-    checkModulus(params, [users + coins], items.length + coinsPerUser);
-    return { coins, coinsPerUser, layout: checkLayout(params, coinsPerUser) };
+    checkModulus(params, [users + coins], answers + coinsPerUser);
+    return { coins, coinsPerUser, layout: checkLayout(params, voteForm(answers, coinsPerUser)) };
   },
 
   promiseHolds(params, { coins, coinsPerUser }, size) {
-    const isEnough = size >= coins && size * coinsPerUser >= coins * params.items.length;
+    const isEnough = size >= coins && size * coinsPerUser >= coins * params.answers;
     const delta = decoysDelta(coins - params.phi, unscaled(params.epsilon));
     return isEnough && isWithin(delta, unscaled(params.delta));
   },
 
-  vector: drawReport,
+  vector: drawVote,
   counted: ({ coins }) => ({ p: 1, noise: (times) => binomial(times * coins, 0.5) }),
 };
 
+/** Joint noise on whole sheets: one promise for all answers of a person together. */
+const serverJoint = {
+  settings: [...COMMON, "epsilon", "groups"],
+  proven: true,
+  takesSheets: true,
+
+  async derive(params) {
+    const { questionnaire, settings, n_max: users } = params;
+    const { bits, cells, constraints, leastModulus } = questionnaire;
+    const noises = groupNoises(questionnaire, settings.groups);
+    const isCovered = spentUnits(noises) <= parseInteger(settings.epsilon);
+    // check: page-group-epsilon - the groups spend more than what is promised
+    insist(isCovered, "malformed", "the groups of questions spend more than epsilon");
+    checkDerived(params, { h: null, D: null, p: null, tables: await tablesDigest(noises) });
+    const span = largestSpan(questionnaire, noises, users);
+    // In a smaller field the weights of a constraint wrap around, and a false report satisfies it.
+    checkModulus(params, [span], Math.max(bits, leastModulus));
+    return { noises, layout: checkLayout(params, { bits, coins: 0, constraints, cells }) };
+  },
+
+  promiseHolds(params, { noises }) {
+    const isCovered = spentUnits(noises) <= parseInteger(params.epsilon);
+    return isCovered && isWithin(tablesDelta(noises), unscaled(params.delta));
+  },
+
+  vector: ({ drawn, questionnaire }, sheet, random) =>
+    drawReport(drawn, encodeSheet(questionnaire, sheet), random),
+};
+
 export const PROVEN = {
+  "server-joint": serverJoint,
   "server-laplace": serverLaplace,
   "server-coins": serverCoins,
   "placed-coins": placedCoins,

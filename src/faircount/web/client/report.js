@@ -15,9 +15,9 @@ import { drawVector } from "./parameters.js";
 const SEED_SIZE = 16;
 const SALT_SIZE = 16;
 
-/** The report for the item at this position, with the values that the page shows. */
-export async function makeReport(params, invitation, answer, random) {
-  const vector = drawVector(params, answer, random).map((value) => residue(value, params.q));
+/** The report for this sheet of answers, with the values that the page shows. */
+export async function makeReport(params, invitation, sheet, random) {
+  const vector = drawVector(params, sheet, random).map((value) => residue(value, params.q));
   const seed = random(SEED_SIZE);
   return encodeReport(params, invitation, vector, seed, await generateKeyPair(), random);
 }

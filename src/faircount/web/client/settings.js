@@ -5,12 +5,12 @@
 import { unscaled } from "./canonical_json.js";
 import { decoysDelta, isWithin } from "./privacy.js";
 import { insist } from "./refusal.js";
+import { isCount } from "./shapes.js";
 
 const MOST_SPARE_BITS = 62;
 const MOST_COINS = 1e8;
 const ROUNDING = 3e-9; // `isWithin` allows for a third of it on the other side
 
-const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
 const isFraction = (value) => value > 0 && value < 1;
 
 /** Every setting by its name: whether a published value is allowed. */
@@ -23,6 +23,7 @@ const ALLOWED = {
   epsilon: (value) => value === null || unscaled(value) >= 0,
   delta: (value) => value === null || isShare(unscaled(value)),
   p: (value) => isShare(unscaled(value)),
+  groups: Array.isArray, // `groupNoises` reads them
 };
 
 const isShare = (value) => value > 0 && value <= 1;
@@ -41,8 +42,8 @@ export function checkAttendance({ settings, n_max: users }, { countInsiders }) {
 }
 
 /** Refuse a floor that this many participants cannot provide for every item. */
-export function checkFloor({ settings, items, n_max: users }) {
-  const isPossible = settings.floor === 0 || users > items.length * settings.floor;
+export function checkFloor({ answers, settings, n_max: users }) {
+  const isPossible = settings.floor === 0 || users > answers * settings.floor;
   insist(isPossible, "malformed", "there are too few participants for this floor");
 }
 

@@ -37,3 +37,25 @@ export function chart({ estimate, low, high, consistent }, [least, most]) {
     consistent === undefined ? null : mark(position(consistent), "consistent", 0, 12),
   );
 }
+
+/** A dot at the estimate and a line over the interval, on the range that answers can have. */
+export function meanChart({ estimate, low, high }, [least, most]) {
+  // Noise may have put the estimate out of the range.
+  const from = Math.min(least, estimate);
+  const to = Math.max(most, estimate);
+  const position = (value) => 2 + (96 * (value - from)) / (to - from || 1);
+  const mark = (x, kind, y1, y2) => svgElement("line", { class: kind, x1: x, x2: x, y1, y2 });
+  const end = (value) => mark(position(value), "range", 3, 9);
+  const dot = { class: "mean", x: position(estimate) - 0.6, width: 1.2, y: 1, height: 10 };
+  return svgElement(
+    "svg",
+    { class: "chart", viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
+    svgElement("line", { class: "zero", x1: 2, x2: 98, y1: 6, y2: 6 }),
+    mark(position(least), "zero", 1, 11),
+    mark(position(most), "zero", 1, 11),
+    svgElement("line", { class: "range", x1: position(low), x2: position(high), y1: 6, y2: 6 }),
+    end(low),
+    end(high),
+    svgElement("rect", dot),
+  );
+}

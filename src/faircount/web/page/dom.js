@@ -23,9 +23,9 @@ function build(made, settings, children) {
   return made;
 }
 
-/** Children in one list, without null and undefined. */
+/** Children in one list, without null and undefined; lists may be nested. */
 const present = (children) =>
-  children.flat().filter((child) => child !== null && child !== undefined);
+  children.flat(Infinity).filter((child) => child !== null && child !== undefined);
 
 /** Text that the survey's owner may have written, in any language and direction. */
 export const ownerText = (tag, text, settings = {}) =>
@@ -52,7 +52,7 @@ export function show(...content) {
  * Have a screen reader say something. Some readers are silent when a heading gets the focus in
  * place of a button that is gone.
  */
-function announce(text) {
+export function announce(text) {
   const region = document.getElementById("announced");
   region.textContent = text;
   const clear = () => region.textContent === text && region.replaceChildren();

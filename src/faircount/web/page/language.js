@@ -5,6 +5,7 @@ import { element } from "./dom.js";
 
 let known = {};
 let current = "en";
+let wanted = []; // languages that the reader prefers, the first one most
 
 /**
  * Give the page its sentences, {code: {language, direction, name of a sentence: sentence}}, and
@@ -16,7 +17,8 @@ export function setLanguages(sentences) {
 }
 
 /** Select the first of these languages that the page has; English if it has none of them. */
-function selectLanguage(wanted) {
+function selectLanguage(preferred) {
+  wanted = preferred;
   const codes = wanted.map((tag) => tag.slice(0, 2));
   current = codes.find((code) => Object.hasOwn(known, code)) ?? "en";
   document.documentElement.lang = current;
@@ -25,6 +27,9 @@ function selectLanguage(wanted) {
 
 /** The code of the selected language. */
 export const currentLanguage = () => current;
+
+/** Languages in which the reader wants texts of others: the preferred ones, then the page's own. */
+export const wantedLanguages = () => [...wanted, current];
 
 /** {code: name in that language} of all languages. */
 export const languages = () =>
@@ -45,6 +50,10 @@ export function translateFrom(sentences, name, values = {}) {
 /** A number in the notation of the selected language. */
 export const formatNumber = (value, options = {}) =>
   new Intl.NumberFormat(current, options).format(value);
+
+/** What stands before the fraction of a number in the selected language. */
+export const decimalPoint = () =>
+  new Intl.NumberFormat(current).formatToParts(0.5).find((part) => part.type === "decimal").value;
 
 /** A fraction as a percentage, without the percent sign. */
 export const formatPercent = (share, decimals = 1) =>

@@ -7,6 +7,7 @@ import { systemRandom } from "../client/random.js";
 import { Refusal } from "../client/refusal.js";
 import { makeReport } from "../client/report.js";
 import { checkBrowser } from "./browser_check.js";
+import { showConfirmation } from "./confirmation_view.js";
 import { element, englishText, ownerText, show } from "./dom.js";
 import { hasText, setLanguages, setUpHeader, translate } from "./language.js";
 import { fetchFinalStatement, fetchStatus, Unreachable } from "./network.js";
@@ -16,10 +17,13 @@ import {
   withdraw,
 } from "./participation.js";
 import { showParticipationStatus } from "./participation_status_view.js";
+import { emptyDraft } from "./question_form.js";
+import { resetQuestionLanguage, surveyName } from "./question_words.js";
 import { resultSection } from "./result_view.js";
 import { load, loadAll, remove } from "./store.js";
 import { LANGUAGES } from "./strings.js";
-import { showConfirmation, showQuestion } from "./survey_view.js";
+import { showQuestions } from "./survey_view.js";
+import { say } from "./wording.js";
 
 const OPEN_PHASES = ["draft", "submitting"];
 const SECONDS_BETWEEN_VISITS = 5;
@@ -111,13 +115,13 @@ async function showEntry() {
 function earlierSurveys(records, surveys) {
   if (!records.length) return [];
   const entries = records.map(({ id, stage }, at) => {
-    const label = translate("earlierButton", { question: surveys[at].question });
+    const label = translate("earlierButton", { question: surveyName(surveys[at]) });
     const click = () => attempt(() => follow(id));
     return element(
       "li",
       {},
       ownerText("button", label, { type: "button", click }),
-      element("p", { class: "quiet" }, translate(`${stage}Title`)),
+      element("p", { class: "quiet" }, say(surveys[at], `${stage}Title`)),
     );
   });
   return [
@@ -135,10 +139,11 @@ async function openInvitation(text) {
   render = () => show(element("h1", {}, translate("loading")));
   render();
   const params = await invitedParameters(serverAddress(), code);
+  resetQuestionLanguage();
   const status = await fetchStatus(params);
   if (turn !== mine) return;
   if (status && !OPEN_PHASES.includes(status.phase)) return showClosed(params);
-  askQuestion(params, code.invitation);
+  askQuestions(params, code.invitation);
 }
 
 /** Participants who come too late may still read the result. */
@@ -148,24 +153,23 @@ async function showClosed(params) {
   render = () =>
     show(
       element("h1", {}, translate("closedTitle")),
-      ownerText("p", params.question, { class: "quiet" }),
+      ownerText("p", surveyName(params), { class: "quiet" }),
       element("p", {}, translate("closedText")),
       outcome?.name === "Published" ? resultSection(params, outcome) : null,
     );
   render();
 }
 
-function askQuestion(params, invitation) {
-  let chosen = null;
-  const choose = (position) => (chosen = position);
-  render = () => showQuestion(params, chosen, choose, (at) => attempt(() => confirm(at)));
+function askQuestions(params, invitation, draft = emptyDraft()) {
+  const proceed = (sheet) => attempt(() => confirm(sheet));
+  render = () => showQuestions(params, draft, proceed, () => render());
   render();
 
-  async function confirm(answer) {
-    const report = await makeReport(params, invitation, answer, systemRandom);
-    const back = () => askQuestion(params, invitation);
+  async function confirm(sheet) {
+    const report = await makeReport(params, invitation, sheet, systemRandom);
+    const back = () => askQuestions(params, invitation, draft);
     const sendReport = () => attempt(() => send(report));
-    render = () => showConfirmation(params, answer, report, sendReport, back);
+    render = () => showConfirmation(params, sheet, report, sendReport, back);
     render();
   }
 

@@ -7,7 +7,9 @@ import { describeEnding, isEnglish } from "./endings.js";
 import { formatNumber, formatTime, translate } from "./language.js";
 import { operatorNames } from "./operators.js";
 import { INVITATION_USED, isOver, outcomeOf, receiptOf } from "./participation.js";
+import { surveyName } from "./question_words.js";
 import { resultSection } from "./result_view.js";
+import { say } from "./wording.js";
 
 const CONFLICT = 2;
 // By the protocol's number of the reason; for any other number the server's own text is shown.
@@ -34,16 +36,16 @@ export async function showParticipationStatus(record, params, news, actions) {
   const outcome = await outcomeOf(record, params);
   const progress = element("div", { role: "status" });
   show(
-    element("h1", {}, translate(titleOf(record, news))),
-    ownerText("p", params.question, { class: "quiet" }),
-    sentences(record, news).map((sentence) => element("p", {}, sentence)),
+    element("h1", {}, say(params, titleOf(record, news))),
+    ownerText("p", surveyName(params), { class: "quiet" }),
+    sentences(record, news).map((name) => element("p", {}, say(params, name))),
     reasons(record, params, outcome),
-    noticeWarnings(record),
+    noticeWarnings(record, params),
     record.unverified ? unverifiedWarning(record) : null,
     progress,
     outcome?.name === "Published" ? resultSection(params, outcome) : null,
     buttons(record, params, actions),
-    element("p", { class: "quiet" }, translate(record.stage === "withdrawn" ? "keptWithdrawal" : "kept")),
+    element("p", { class: "quiet" }, say(params, keptBy(record))),
     contact(params),
   );
   const update = (status) => progress.replaceChildren(...progressOf(record, status));
@@ -51,16 +53,20 @@ export async function showParticipationStatus(record, params, news, actions) {
   return update;
 }
 
+const keptBy = ({ stage }) => (stage === "withdrawn" ? "keptWithdrawal" : "kept");
+
 function unverifiedWarning({ unverified }) {
   const text = translate("unverified", { times: formatNumber(unverified) });
   return element("p", { class: "warning", role: "alert" }, text);
 }
 
-function noticeWarnings({ notices, takenOver }) {
+function noticeWarnings({ notices, takenOver }, params) {
   const names = Object.keys(NOTICES).filter((bit) => notices & bit).map((bit) => NOTICES[bit]);
   // check: page-taken-over - a restored server takes the owner's device for the first one
   if (takenOver) names.push("refusedUsed");
-  return names.map((name) => element("p", { class: "warning", role: "alert" }, translate(name)));
+  return names.map((name) =>
+    element("p", { class: "warning", role: "alert" }, say(params, name)),
+  );
 }
 
 function contact({ contact: address }) {
@@ -92,16 +98,16 @@ function endingDetail(code, text) {
   return isEnglish(code) ? englishText(text) : ownerText("p", text);
 }
 
+/** The names of the sentences that say where things stand. */
 function sentences(record, { unreachable, early }) {
   const { stage } = record;
-  if (stage === "waiting" && unreachable) return [translate("waitingText")];
-  if (stage === "waiting") return early ? [translate("earlyText")] : [];
-  if (stage === "withdrawing") return unreachable ? [translate("withdrawingText")] : [];
-  if (stage === "refused") return [translate(REJECTIONS[record.reason] ?? "refusedOther")];
+  if (stage === "waiting" && unreachable) return ["waitingText"];
+  if (stage === "waiting") return early ? ["earlyText"] : [];
+  if (stage === "withdrawing") return unreachable ? ["withdrawingText"] : [];
+  if (stage === "refused") return [REJECTIONS[record.reason] ?? "refusedOther"];
   if (stage === "ended") return [];
-  if (record.withdrawalLost) return [translate("withdrawalLost")];
-  const late = record.tooLate ? [translate("tooLateText")] : [];
-  return [translate(`${stage}Text`), ...late];
+  if (record.withdrawalLost) return ["withdrawalLost"];
+  return record.tooLate ? [`${stage}Text`, "tooLateText"] : [`${stage}Text`];
 }
 
 function progressOf(record, status) {
@@ -122,7 +128,7 @@ function progressOf(record, status) {
 }
 
 function buttons(record, params, actions) {
-  const button = (name, click) => element("button", { type: "button", click }, translate(name));
+  const button = (name, click) => element("button", { type: "button", click }, say(params, name));
   const hasReceipt = record.acknowledgements.length > 0;
   const canWithdraw = ["waiting", "sent"].includes(record.stage);
   // After a conflict the answer of another device may still be counted.
@@ -140,20 +146,20 @@ function buttons(record, params, actions) {
       { class: "buttons" },
       record.stage === "sent" ? button("checkButton", check) : null,
       hasReceipt ? button("receiptButton", () => saveReceipt(record, params)) : null,
-      canWithdraw ? button("withdrawButton", () => confirmWithdrawal(actions)) : null,
+      canWithdraw ? button("withdrawButton", () => confirmWithdrawal(params, actions)) : null,
       button("forgetButton", () => confirmRemoval(actions)),
     ),
     checked,
-    hasReceipt ? element("p", { class: "quiet" }, translate("receiptText")) : null,
-    canStillMatter ? element("p", { class: "quiet" }, translate("forgetText")) : null,
+    hasReceipt ? element("p", { class: "quiet" }, say(params, "receiptText")) : null,
+    canStillMatter ? element("p", { class: "quiet" }, say(params, "forgetText")) : null,
   );
 }
 
-function confirmWithdrawal(actions) {
+function confirmWithdrawal(params, actions) {
   const texts = {
-    question: translate("withdrawSure"),
-    yes: translate("withdrawYes"),
-    no: translate("withdrawNo"),
+    question: say(params, "withdrawSure"),
+    yes: say(params, "withdrawYes"),
+    no: say(params, "withdrawNo"),
   };
   confirmFirst(texts, actions.withdraw);
 }

@@ -1,17 +1,22 @@
-// The published result: a table of estimates with intervals, and a bar for each estimate.
+// The published result: for every question tables of estimates with intervals. A bar shows each
+// share, and a mark on a line each mean.
 
 import { bytesText } from "../client/bytes.js";
 import { unscaled } from "../client/canonical_json.js";
+import { toDouble } from "../client/decimals.js";
 import { estimates } from "../client/estimates.js";
 import { hasOneOperator } from "../client/operators.js";
-import { axisOf, chart, drawingRow } from "./chart.js";
+import { axisOf, chart, drawingRow, meanChart } from "./chart.js";
 import { element, ownerText } from "./dom.js";
 import { decimalsFor, formatNumber, formatPercent, formatSmall, translate } from "./language.js";
 import { operatorNames } from "./operators.js";
+import {
+  answerLabels, missingLabel, questionText, wordsElement, wordsOf,
+} from "./question_words.js";
+import { hasSeveral, say } from "./wording.js";
 
 /** The section with the result. */
 export function resultSection(params, published) {
-  const rows = estimates(params, published);
   const epsilon = unscaled(bytesText(published.realized_epsilon));
   const privacy = {
     epsilon: formatNumber(epsilon, { maximumSignificantDigits: 4 }),
@@ -22,13 +27,14 @@ export function resultSection(params, published) {
     refused: formatNumber(published.rejected),
   };
   const validity = params.proven ? "resultProven" : "resultUnproven";
+  const found = estimates(params, published);
   return element(
     "section",
     { class: "result" },
-    element("h2", {}, translate("resultTitle")),
-    table(rows, axisOf(rows), published.included),
-    element("p", { class: "quiet" }, translate("resultText")),
-    element("p", { class: "quiet" }, translate(validity, votes)),
+    element("h2", {}, say(params, "resultTitle")),
+    found.map((rows, number) => questionResult(params, number, rows, votes)),
+    element("p", { class: "quiet" }, say(params, "resultText")),
+    element("p", { class: "quiet" }, say(params, validity, votes)),
     element("p", { class: "quiet" }, translate("resultRealized", privacy)),
     hasOneOperator(params)
       ? ownerText("p", translate("resultOneOperator", operatorNames(params)), { class: "warning" })
@@ -36,30 +42,92 @@ export function resultSection(params, published) {
   );
 }
 
-function table(rows, axis, included) {
+/** The tables of one question; with several questions its text stands above them. */
+function questionResult(params, number, rows, { included }) {
+  const heading = wordsElement("h3", questionText(params, number), wordsOf(params));
+  const question = params.questionnaire.questions[number];
+  const label = labelsFor(params, number);
+  const [first, second] = [wordsOf(params).questions[number].text].flat();
+  const tables = groupsOf(question, rows).map(([caption, kept]) =>
+    resultTable(question, kept, label, translate(caption, { included, first, second })),
+  );
+  return hasSeveral(params) ? [heading, tables] : tables;
+}
+
+/** [name of the caption, rows] of every table: equal units stand together. */
+function groupsOf(question, rows) {
+  const isMargin = ({ answer }, name) => Object.hasOwn(Object(answer), name);
+  const isPlain = (row) => !row.ofAnswered && !isMargin(row, "row") && !isMargin(row, "column");
+  const shares = rows.filter(({ measure }) => measure === "share");
+  const groups = [
+    ["resultOther", rows.filter(({ measure }) => measure !== "share")],
+    ["resultCaption", shares.filter(isPlain)],
+    ["resultAnswered", shares.filter(({ ofAnswered }) => ofAnswered)],
+    ["resultFirst", shares.filter((row) => isMargin(row, "row"))],
+    ["resultSecond", shares.filter((row) => isMargin(row, "column"))],
+  ];
+  // What a question asks for comes first: the mean of a number, the shares of everything else.
+  if (question.form !== "sum") groups.push(groups.shift());
+  return groups.filter(([, kept]) => kept.length);
+}
+
+/** Row -> what it is about, in words. */
+function labelsFor(params, number) {
+  const question = params.questionnaire.questions[number];
+  const labels = answerLabels(params, number);
+  const words = wordsOf(params);
+  const { columns, rows } = words.questions[number];
+  return ({ answer, measure, ofAnswered }) => {
+    if (measure === "median") return plainLabel("median");
+    if (measure === "mean") return plainLabel(ofAnswered ? "meanAnswered" : "mean");
+    if (answer === "missing") return element("span", {}, missingLabel(question));
+    if (answer === "answered") return plainLabel("answeredShare");
+    if (typeof answer === "number") return wordsElement("span", labels[answer], words);
+    const text = "row" in answer ? rows[answer.row] : columns[answer.column];
+    return wordsElement("span", text, words);
+  };
+}
+
+const plainLabel = (name) => element("span", {}, translate(name));
+
+function resultTable(question, rows, label, caption) {
   const headings = ["resultItem", "resultShare", "resultRange"].map((name) =>
     element("th", { scope: "col" }, translate(name)),
   );
-  const decimals = decimalsFor(rows);
-  const rowsOf = (row) => [textRow(row, decimals), drawingRow(3, chart(row, axis))];
+  const axis = axisOf(rows);
+  const decimals = decimalsFor(rows.filter(({ measure }) => measure === "share"));
+  const draw = (row) => (row.measure === "share" ? chart(row, axis) : drawMean(question, row));
+  const rowsOf = (row) => [textRow(row, label, decimals), drawingRow(3, draw(row))];
   return element(
     "table",
     {},
-    element("caption", {}, translate("resultCaption", { included: formatNumber(included) })),
+    ownerText("caption", caption),
     element("thead", {}, element("tr", {}, headings)),
     element("tbody", {}, rows.flatMap(rowsOf)),
   );
 }
 
-function textRow(row, decimals) {
-  const [low, high, value] = [row.low, row.high, row.estimate].map((share) =>
-    formatPercent(share, decimals),
-  );
+/** A mark within the range of the question. */
+function drawMean(question, row) {
+  const { choices, edges, largest, origin, unit } = question;
+  if (edges) return meanChart(row, [toDouble(edges[0]), toDouble(edges.at(-1))]);
+  if (largest === undefined) return meanChart(row, [1, choices]); // the scores of a scale
+  const least = toDouble(origin);
+  return meanChart(row, [least, least + largest * toDouble(unit)]);
+}
+
+function textRow(row, label, decimals) {
+  const isShare = row.measure === "share";
+  const format = isShare ? (share) => formatPercent(share, decimals) : formatMean;
+  const range = { low: format(row.low), high: format(row.high) };
+  const value = format(row.estimate);
   return element(
     "tr",
     {},
-    element("th", { scope: "row" }, ownerText("span", row.item)),
-    element("td", {}, translate("percent", { value })),
-    element("td", {}, translate("range", { low, high })),
+    element("th", { scope: "row" }, label(row)),
+    element("td", {}, isShare ? translate("percent", { value }) : value),
+    element("td", {}, translate(isShare ? "range" : "plainRange", range)),
   );
 }
+
+const formatMean = (value) => formatNumber(value, { maximumSignificantDigits: 4 });

@@ -32,15 +32,37 @@ const en = {
   invited:
     "Up to {n} people are invited. A result is published only if at least {minimum} of them are " +
     "counted.",
+  questionLanguage: "Language of the questions",
   choose: "Choose one answer",
+  chooseAny: "Choose all that apply",
+  chooseAtMost: "Choose at most {limit}",
+  chosenCount: "{count} of at most {limit} chosen",
+  chosenAll: "{count} of at most {limit} chosen: remove one to choose another",
+  chooseBoth: "Choose one answer to each; they are counted together",
+  chooseOption: "Please choose",
+  tableTitle: "Two questions",
+  numberHint: "A number from {low} to {high}",
+  numberStepHint: "A number from {low} to {high}; it is rounded to steps of {step}",
+  preferNotToSay: "prefer not to say",
+  doesNotApply: "does not apply",
+  noneOfThese: "none of these",
+  noAnswer: "no answer",
+  band: "{low} to below {high}",
+  lastBand: "{low} to {high}",
+  questionAppeared: "Another question has appeared below.",
   continue: "Continue",
   chooseFirst: "Please choose an answer first.",
+  chooseSomeFirst: "Please choose at least one, or say that none of these is right for you.",
+  chooseBothFirst: "Please choose an answer to both first.",
+  numberFirst: "Please enter a number from {low} to {high} first.",
 
   // promise
   promiseTitle: "How your answer is protected",
   promise:
     "Imagine somebody who thinks that two answers are equally likely to be yours. Even after " +
     "seeing the result, this person can be at most {sure} % sure which one you chose.",
+  promiseSingle: "About a single answer of yours, this person can be at most {sure} % sure.",
+  promiseSingleSame: "About a single answer of yours, this person cannot be any surer.",
   promiseWeak: "That is hardly any protection. Answer only if anybody may know your answer.",
   promiseServers:
     "This also holds against each of the two organizations, even if up to {phi} other " +
@@ -251,6 +273,14 @@ const en = {
   closedText: "You have not answered on this device, and answers are no longer accepted.",
   resultTitle: "Result",
   resultCaption: "Estimated shares among the {included} people who were counted",
+  resultAnswered: "Estimated shares among those who answered",
+  resultFirst: "Estimated shares of the answers to: {first}",
+  resultSecond: "Estimated shares of the answers to: {second}",
+  resultOther: "Estimated for the {included} people who were counted",
+  mean: "mean",
+  meanAnswered: "mean of those who answered",
+  median: "median",
+  answeredShare: "people who answered",
   resultItem: "Answer",
   resultShare: "Estimate",
   resultRange: "95 % interval",
@@ -268,6 +298,7 @@ const en = {
   resultRealized: "Privacy achieved: epsilon = {epsilon}, delta = {delta}.",
   percent: "{value} %",
   range: "{low} to {high} %",
+  plainRange: "{low} to {high}",
 
   // refusals
   refusalTitle: "You cannot answer here",
@@ -339,15 +370,39 @@ const de = {
   invited:
     "Bis zu {n} Personen sind eingeladen. Ein Ergebnis wird nur veröffentlicht, wenn mindestens " +
     "{minimum} von ihnen gezählt werden.",
+  questionLanguage: "Sprache der Fragen",
   choose: "Wählen Sie eine Antwort",
+  chooseAny: "Wählen Sie alles, was zutrifft",
+  chooseAtMost: "Wählen Sie höchstens {limit}",
+  chosenCount: "{count} von höchstens {limit} gewählt",
+  chosenAll:
+    "{count} von höchstens {limit} gewählt: Entfernen Sie etwas, um etwas anderes zu wählen",
+  chooseBoth: "Wählen Sie zu jeder eine Antwort; sie werden zusammen gezählt",
+  chooseOption: "Bitte wählen",
+  tableTitle: "Zwei Fragen",
+  numberHint: "Eine Zahl von {low} bis {high}",
+  numberStepHint: "Eine Zahl von {low} bis {high}; sie wird auf Schritte von {step} gerundet",
+  preferNotToSay: "keine Angabe",
+  doesNotApply: "trifft nicht zu",
+  noneOfThese: "nichts davon",
+  noAnswer: "keine Antwort",
+  band: "{low} bis unter {high}",
+  lastBand: "{low} bis {high}",
+  questionAppeared: "Weiter unten ist eine weitere Frage erschienen.",
   continue: "Weiter",
   chooseFirst: "Bitte wählen Sie zuerst eine Antwort.",
+  chooseSomeFirst: "Bitte wählen Sie mindestens eines, oder dass nichts davon auf Sie zutrifft.",
+  chooseBothFirst: "Bitte wählen Sie zuerst zu beiden eine Antwort.",
+  numberFirst: "Bitte geben Sie zuerst eine Zahl von {low} bis {high} ein.",
 
   promiseTitle: "Wie Ihre Antwort geschützt ist",
   promise:
     "Angenommen, jemand hält zwei Antworten bei Ihnen für gleich wahrscheinlich. Selbst wer das " +
     "Ergebnis kennt, kann dann höchstens zu {sure} % sicher sein, welche der beiden Sie gewählt " +
     "haben.",
+  promiseSingle:
+    "Über eine einzelne Ihrer Antworten kann diese Person höchstens zu {sure} % sicher sein.",
+  promiseSingleSame: "Über eine einzelne Ihrer Antworten kann diese Person nicht sicherer sein.",
   promiseWeak: "Das ist kaum ein Schutz. Antworten Sie nur, wenn jeder Ihre Antwort wissen darf.",
   promiseServers:
     "Das gilt auch gegenüber jeder der beiden Organisationen, selbst wenn bis zu {phi} andere " +
@@ -575,6 +630,14 @@ const de = {
     "Auf diesem Gerät haben Sie nicht geantwortet, und Antworten werden nicht mehr angenommen.",
   resultTitle: "Ergebnis",
   resultCaption: "Geschätzte Anteile unter den {included} gezählten Personen",
+  resultAnswered: "Geschätzte Anteile unter denen, die geantwortet haben",
+  resultFirst: "Geschätzte Anteile der Antworten auf: {first}",
+  resultSecond: "Geschätzte Anteile der Antworten auf: {second}",
+  resultOther: "Geschätzt für die {included} gezählten Personen",
+  mean: "Mittelwert",
+  meanAnswered: "Mittelwert unter denen, die geantwortet haben",
+  median: "Median",
+  answeredShare: "Personen, die geantwortet haben",
   resultItem: "Antwort",
   resultShare: "Schätzung",
   resultRange: "95-%-Intervall",
@@ -593,6 +656,7 @@ const de = {
   resultRealized: "Erreichter Schutz: epsilon = {epsilon}, delta = {delta}.",
   percent: "{value} %",
   range: "{low} bis {high} %",
+  plainRange: "{low} bis {high}",
 
   refusalTitle: "Sie können hier nicht antworten",
   refusalNothing: "Es wurde nichts gesendet.",

@@ -1,31 +1,20 @@
-// Before a participant answers: who asks, the question, what is promised and what is not, and the
-// bytes that would leave the device.
+// Before a participant answers: who asks, the questions, what is promised and what is not.
 
-import { hex } from "../client/bytes.js";
 import { hasOneOperator } from "../client/operators.js";
 import { attackerCertainty, isWeak, NEGLIGIBLE_DELTA } from "./certainty.js";
 import { element, ownerText, show } from "./dom.js";
 import { formatNumber, formatOdds, formatSmall, translate } from "./language.js";
 import { operatorNames } from "./operators.js";
 import { foreignHost } from "./origin.js";
+import { questionForm } from "./question_form.js";
+import { wordsElement, wordsOf } from "./question_words.js";
+import { hasSeveral, say } from "./wording.js";
 
-/** The survey with its items. `chosen` is a position or null; `onContinue(position)`. */
-export function showQuestion(params, chosen, onChoose, onContinue) {
-  const problem = element("p", { role: "alert", class: "warning", hidden: true });
-  const form = element(
-    "form",
-    { novalidate: true, submit: (event) => submit(event, problem, onContinue) },
-    choices(params, chosen, onChoose),
-    problem,
-    element(
-      "div",
-      { class: "buttons" },
-      element("button", { class: "main", type: "submit" }, translate("continue")),
-    ),
-  );
+/** The survey with its questions; `onContinue(sheet)`, and `render` shows it again. */
+export function showQuestions(params, draft, onContinue, render) {
   show(
     introduction(params),
-    form,
+    questionForm(params, draft, onContinue, render),
     promise(params),
     operators(params),
     checked(params),
@@ -35,7 +24,8 @@ export function showQuestion(params, chosen, onChoose, onContinue) {
 
 function introduction(params) {
   const isAlone = hasOneOperator(params);
-  const organizations = translate(
+  const organizations = say(
+    params,
     isAlone ? "sameOrganization" : "organizations",
     operatorNames(params),
   );
@@ -50,28 +40,13 @@ function introduction(params) {
     ownerText("p", organizations, { class: isAlone ? "warning" : null }),
     element("p", { class: "quiet" }, translate("invited", counts)),
     contact ? ownerText("p", translate("contact", { contact }), { class: "quiet" }) : null,
+    title(params),
   );
 }
 
-function choices(params, chosen, onChoose) {
-  const rows = params.items.map((item, at) => {
-    const settings = { type: "radio", name: "answer", value: at, change: () => onChoose(at) };
-    const radio = element("input", settings);
-    radio.checked = at === chosen;
-    return element("label", { class: "choice" }, radio, ownerText("span", item));
-  });
-  const legend = ownerText("legend", params.question || translate("choose"));
-  const hint = element("p", { class: "quiet" }, translate("choose"));
-  return element("fieldset", {}, legend, hint, rows);
-}
-
-function submit(event, problem, onContinue) {
-  event.preventDefault();
-  const picked = event.target.querySelector("input:checked");
-  problem.hidden = picked !== null;
-  problem.textContent = picked ? "" : translate("chooseFirst");
-  if (picked) onContinue(Number(picked.value));
-  else event.target.querySelector("input").focus();
+function title(params) {
+  const words = wordsOf(params);
+  return words.title ? wordsElement("h2", words.title, words, { class: "survey-title" }) : null;
 }
 
 /** The guarantee in everyday sentences, and its numbers. */
@@ -83,12 +58,13 @@ function promise(params) {
     delta: formatSmall(delta),
   };
   const paragraph = (name, values, settings = {}) =>
-    ownerText("p", translate(name, values), settings);
+    ownerText("p", say(params, name, values), settings);
   return element(
     "section",
     {},
-    element("h2", {}, translate("promiseTitle")),
+    element("h2", {}, say(params, "promiseTitle")),
     paragraph("promise", { sure: formatNumber(attackerCertainty(epsilon)) }),
+    singleAnswer(params),
     isWeak(params.real) ? paragraph("promiseWeak", {}, { class: "warning" }) : null,
     ownerText("p", adversaries(params)),
     delta > NEGLIGIBLE_DELTA ? paragraph("promiseDelta", { delta: formatOdds(delta) }) : null,
@@ -96,6 +72,15 @@ function promise(params) {
     paragraph("promiseTwice", {}, { class: "quiet" }),
     paragraph("promiseNumbers", numbers, { class: "quiet" }),
   );
+}
+
+/** What one of several answers loses at most: the epsilon of its group of questions. */
+function singleAnswer(params) {
+  if (!hasSeveral(params)) return null;
+  const largest = Math.max(...params.drawn.noises.map((noise) => noise.epsilon));
+  const isLess = largest < params.real.epsilon;
+  const sure = formatNumber(attackerCertainty(largest));
+  return element("p", {}, translate(isLess ? "promiseSingle" : "promiseSingleSame", { sure }));
 }
 
 /** Against whom the promise holds, and whom that relies on. */
@@ -134,14 +119,14 @@ function checked(params) {
   const counts = { n: formatNumber(params.n_max), minimum: formatNumber(params.minimum) };
   const names = ["checkedDigest", "checkedOperators"];
   if (params.proven) names.push("checkedProof");
-  if (params.drawn.table) {
+  if (params.drawn.table || params.drawn.noises) {
     names.push(noiseSource(params) === "servers" ? "checkedServerTable" : "checkedTable");
   } else if (params.proven) {
     names.push("checkedCoins");
   }
   names.push("checkedPromise");
   const limits = element("p", { class: "quiet" }, translate("checkedNot"));
-  return section("checkedTitle", names, counts, limits);
+  return section(params, "checkedTitle", names, counts, limits);
 }
 
 function uncovered(params) {
@@ -150,51 +135,16 @@ function uncovered(params) {
   const host = foreignHost();
   const page = host ? "uncoveredPageElsewhere" : "uncoveredPage";
   const names = [...both, page, "uncoveredPart", wrong, "uncoveredDevice"];
-  return section("uncoveredTitle", names, { ...operatorNames(params), host });
+  return section(params, "uncoveredTitle", names, { ...operatorNames(params), host });
 }
 
-function section(title, names, values, more = null) {
-  const points = names.map((name) => ownerText("li", translate(name, values)));
+function section(params, heading, names, values, more = null) {
+  const points = names.map((name) => ownerText("li", say(params, name, values)));
   return element(
     "section",
     {},
-    element("h2", {}, translate(title)),
+    element("h2", {}, translate(heading)),
     element("ul", {}, points),
     more,
   );
-}
-
-/** The answer and what happens to it, in words; the bytes that would leave the device on request. */
-export function showConfirmation(params, answer, report, onSend, onBack) {
-  const sendOnce = () => {
-    send.disabled = true;
-    onSend();
-  };
-  const settings = { class: "main", type: "button", click: sendOnce };
-  const send = element("button", settings, translate("send"));
-  const back = element("button", { type: "button", click: onBack }, translate("back"));
-  const names = operatorNames(params);
-  show(
-    element("h1", {}, translate("confirmTitle")),
-    element("p", {}, translate("confirmAnswer")),
-    ownerText("p", params.items[answer], { class: "answer" }),
-    element("p", {}, translate(params.proven ? "confirmProven" : "confirmText")),
-    element("p", {}, translate("confirmOnce")),
-    ownerText("p", translate("confirmOwner", { owner: params.owner || translate("noName") })),
-    element("div", { class: "buttons" }, send, back),
-    element(
-      "details",
-      {},
-      element("summary", {}, translate("confirmBytes")),
-      bytesBox("confirmShare", names, report.share),
-      bytesBox("confirmEncryptedShare", names, report.encryptedShare),
-    ),
-  );
-}
-
-function bytesBox(title, names, bytes) {
-  const heading = translate(title, { ...names, bytes: formatNumber(bytes.length) });
-  const text = hex(bytes).replace(/(.{8})/g, "$1 ").trim();
-  const box = { class: "bytes", dir: "ltr", tabindex: "0", role: "group", "aria-label": heading };
-  return element("div", {}, ownerText("h2", heading), element("div", box, text));
 }
