@@ -294,9 +294,17 @@ class Owner:
     surveys: Surveys
     address: str
 
-    def creates(self, name: str, **change: str) -> list[str]:
-        """A survey that is open; the links of its invitations."""
-        self.surveys.create({**FORM, "name": name, **change})
+    def creates(self, name: str, **change: Any) -> list[str]:
+        """A survey that is open; the links of its invitations.
+
+        `question` and `items` are others of its only question.
+        """
+        asked = {
+            **ASKED,
+            "text": change.pop("question", ASKED["text"]),
+            "items": change.pop("items", ASKED["items"]),
+        }
+        self.surveys.create({**FORM, "questions": [asked], "name": name, **change})
         self.surveys.request(name, "open", {})
         survey = self.surveys.survey(name)
         return [invitee.code.link(survey.owner.public_address) for invitee in survey.invitees()]
@@ -307,9 +315,12 @@ class Owner:
         self.trial.settle()
 
 
-FORM = {
-    "question": "How do you come to work?",
+ASKED = {
+    "kind": "one",
+    "text": "How do you come to work?",
     "items": "By bicycle\nBy bus\nOn foot",
+}
+FORM = {
     "users": "8",
     "minimum": "50%",
     "epsilon": "40",

@@ -19,6 +19,7 @@ from faircount.core.errors import (
     UnreachableError,
 )
 from faircount.core.files import read_file
+from faircount.core.questions import Question, Table
 from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
 from faircount.dashboard.error_payload import error_payload
@@ -37,6 +38,7 @@ from faircount.owner.people import People, is_email
 from faircount.owner.remote import BothServers
 from faircount.owner.repeat import next_folder, people_of
 from faircount.owner.survey import Survey
+from faircount.protocol import SurveyParameters
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.survey.operators import (
     ROLES,
@@ -44,7 +46,6 @@ from faircount.protocol.survey.operators import (
     has_one_operator,
     operator_of,
 )
-from faircount.protocol.survey.parameters import answers_of
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("invite", "open", "close", "extend", "abort", "repeat", "delete")
@@ -84,7 +85,8 @@ class Surveys:
             return self.one(name)
         except FaircountError as problem:
             nothing = {"name": name, "question": "", "status": None, "last": None, "too_few": None}
-            return {**nothing, "deleted": False, "problem": error_payload(problem)}
+            known = {"questions": [], "deleted": False}
+            return {**nothing, **known, "problem": error_payload(problem)}
 
     def survey(self, name: str) -> Survey:
         """The survey of this name; parsed again only if its parameters have changed."""
@@ -112,7 +114,8 @@ class Surveys:
         facts: dict[str, Any] = {
             "name": name,
             "question": params.questionnaire.text,
-            "items": [str(label) for label in answers_of(params.questionnaire).labels],
+            "questions": [_text_of(question) for question in params.questionnaire.questions],
+            "single_epsilon": _largest_share(params),
             "mechanism": params.mechanism.name,
             "proven": params.proven,
             "epsilon": params.epsilon,
@@ -388,6 +391,19 @@ class Surveys:
             raise ParameterError(message).with_code("unknown_file", names=names)
         # `result` verifies the aggregator's signature before anything is exported.
         return export_result(survey.result(), kind.removeprefix("result."))
+
+
+def _text_of(question: Question) -> str:
+    """What a question asks, in one line."""
+    if isinstance(question, Table):
+        return f"{question.text} / {question.columns_text}"
+    return question.text
+
+
+def _largest_share(params: SurveyParameters) -> float:
+    """What a single answer loses at most: the largest share of epsilon of a group of questions."""
+    groups = getattr(params.mechanism, "groups", ())
+    return max((float(group.epsilon) for group in groups), default=params.epsilon)
 
 
 def _can_compare(earlier: Survey, later: Survey) -> bool:

@@ -16,10 +16,16 @@ export const sentence = (name, values = {}, settings = {}) =>
 /**
  * An error {message, code, values} in the owner's language. The text problem_code says everything;
  * about_code introduces the program's own English message; without either the message stands alone.
- * A server's rejection has a cause: remote_cause.
+ * A server's rejection has a cause: remote_cause. If it is about one of several questions, the
+ * number of that question comes first.
  */
 export function problemMessage({ message, code, values }, settings = {}) {
   const shown = formatValues(values ?? {}, formatProblemValue);
+  if (values?.question !== undefined) {
+    const { question: _, ...others } = values;
+    const about = sentence("problemQuestion", { question: shown.question });
+    return element("div", settings, about, problemMessage({ message, code, values: others }));
+  }
   if (code === "remote" && hasText(`remote_${shown.cause}`)) {
     const cause = sentence(`remote_${shown.cause}`, shown);
     return element("div", settings, sentence("remote", shown), cause);
