@@ -259,6 +259,12 @@ def bad_shamir() -> list[Case]:
     return [{"why": why, "threshold": 3, "shares": shares} for why, shares in cases]
 
 
+def _table_text(table: DrawTable) -> str:
+    """A table as published parameters hash it: a line per outcome."""
+    rows = zip(table.values, table.cumulative, strict=True)
+    return "".join(f"{value} {cumulative}\n" for value, cumulative in rows)
+
+
 def draws() -> list[Case]:
     """128 random bits draw a coin or noise from a table of cumulative probabilities."""
     noise = Laplace(items=3, users=10, epsilon=1.0, insiders=1)
@@ -282,7 +288,13 @@ def draws() -> list[Case]:
         hashes = [sha256(bytes([number])).digest() for number in range(4)]
         bits += [int.from_bytes(digest[:16], "big") for digest in hashes]
         values = [int(table.draw(1, _Bits(drawn))[0]) for drawn in bits]
-        made.append({"table": name, "digest": table_digest(table), "outcomes": len(table.values)})
+        made.append(
+            {
+                "table": name,
+                "digest": table_digest(_table_text(table)),
+                "outcomes": len(table.values),
+            }
+        )
         made[-1] |= {"bits": list(map(str, bits)), "values": values}
         if len(table.values) < 100:
             made[-1] |= {

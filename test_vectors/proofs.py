@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 from basics import Case, Listed, secret
-from surveys import proven_surveys
+from surveys import QUESTIONNAIRE, SHEETS, proven_surveys
 
 from faircount.core.arrays import Residues
+from faircount.core.questions import Sheet
+from faircount.core.questions.published import to_plain
 from faircount.demo.invalid_reports import INVALID
 from faircount.mechanisms.verified import as_verified
 from faircount.protocol.survey.parameters import SurveyParameters
@@ -65,27 +67,55 @@ def _describe_query(params: SurveyParameters) -> Case:
     }
     sizes: dict[str, Any] = {
         "q": layout.q,
-        "items": layout.items,
+        "bits": layout.answer_bits,
         "coins": layout.coins,
+        "constraints": [
+            {"weights": constraint.weights, "value": constraint.value}
+            for constraint in layout.constraints
+        ],
         "degree": layout.degree,
     }
     return {"published": params.published.decode(), **sizes, **values}
 
 
 def proven_reports() -> list[Case]:
-    """A valid report for every item, of surveys without and with coins."""
+    """Valid reports of a questionnaire, and of single questions without and with coins."""
     made = []
     for params in proven_surveys():
         layout = _layout(params)
         reports = []
-        for item in range(layout.items):
-            vote = [int(other == item) for other in range(layout.items)]
-            coins = [(item >> coin) & 1 for coin in range(layout.coins)]
-            bits = np.array([*vote, *coins], dtype=np.uint8)
-            blind = expand(secret(50 + item), layout.q, layout.degree)
-            reports.append(_verify_row(params, prove(layout, bits, blind), 60 + item))
+        for number, sheet in enumerate(_sheets(params)):
+            coins = [(number >> coin) & 1 for coin in range(layout.coins)]
+            bits = as_verified(params.mechanism).report_bits(sheet, Listed())
+            # The coins of a report are known here, instead of drawn.
+            bits[layout.answer_bits :] = coins
+            blind = expand(secret(50 + number), layout.q, layout.degree)
+            row = prove(layout, bits.astype(np.uint64), blind)
+            reports.append({"sheet": sheet, **_verify_row(params, row, 60 + number)})
         made.append({**_describe_query(params), "reports": reports})
     return made
+
+
+def _sheets(params: SurveyParameters) -> list[Sheet]:
+    """Every answer to a single question, and four sheets of the questionnaire."""
+    if len(params.questionnaire) == 1:
+        return [(item,) for item in range(params.N)]
+    return list(SHEETS)
+
+
+def sheets() -> list[Case]:
+    """The bits and opened cells of answers to questions of every kind."""
+    made = []
+    for sheet in SHEETS:
+        bits = QUESTIONNAIRE.encode(sheet)
+        made.append({"sheet": sheet, "bits": bits, "cells": QUESTIONNAIRE.open(bits)})
+    openings = [{"weights": weights} for weights in QUESTIONNAIRE.openings]
+    constraints = [
+        {"weights": constraint.weights, "value": constraint.value}
+        for constraint in QUESTIONNAIRE.constraints
+    ]
+    plain = to_plain(QUESTIONNAIRE)
+    return [{**plain, "constraints": constraints, "openings": openings, "sheets": made}]
 
 
 def bad_reports() -> list[Case]:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
@@ -9,9 +10,25 @@ import numpy as np
 from basics import SURVEY, Case, Listed, pair, secret
 
 from faircount.core.arrays import Residues
+from faircount.core.questions import (
+    AnyOf,
+    Bands,
+    Branch,
+    MostOf,
+    Number,
+    OneOf,
+    Questionnaire,
+    ScaleCounts,
+    ScaleMean,
+    Sheet,
+    Table,
+    YesNo,
+)
+from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
@@ -57,6 +74,39 @@ from faircount.sharing.keys import SEED_BYTES, public_key
 ITEMS = ("tea", "coffee", "water")
 
 
+QUESTIONNAIRE = Questionnaire(
+    (
+        OneOf(text="Which site?", items=("North", "South", "East"), skip=True),
+        YesNo(text="Would you recommend us?"),
+        AnyOf(text="What do you drink?", items=("tea", "coffee", "water"), skip=True),
+        MostOf(text="What matters most?", items=("taste", "price", "time", "place"), most=2),
+        ScaleCounts(text="How satisfied are you?", items=("not", "rather", "very")),
+        Number(
+            text="Cups a day?", low=Fraction(0), high=Fraction(5), step=Fraction(1, 2), skip=True
+        ),
+        ScaleMean(text="How likely?", items=("never", "maybe", "surely"), only_if=Branch(1, (1,))),
+        Bands(
+            text="Minutes?",
+            edges=(Fraction(0), Fraction(5, 2), Fraction(10)),
+            only_if=Branch(0, (0, 2)),
+        ),
+        Table(
+            text="Season?", columns_text="Time?", rows=("summer", "winter"), columns=("am", "pm")
+        ),
+    ),
+    "Drinks at work",
+    "en",
+)
+"""Questions of every kind, with branches and "prefer not to say"."""
+
+SHEETS: tuple[Sheet, ...] = (
+    (0, 1, (0, 2), (), 0, 10, 2, 1, 3),
+    (1, 0, None, (1,), 1, 0, None, 2, 0),
+    (2, 1, (), (0, 3), 2, None, 0, 0, 1),
+    (3, 0, (0, 1, 2), (2, 3), 0, 7, None, 2, 2),
+)
+
+
 def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
     """A small survey.
 
@@ -92,9 +142,24 @@ def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
     return propose(mechanism, keys, survey=SURVEY, topology=topology, **agreed)
 
 
+def _first_sheet(params: SurveyParameters) -> Sheet:
+    """The second answer to a single question, or the first sheet of the questionnaire."""
+    return (1,) if len(params.questionnaire) == 1 else SHEETS[0]
+
+
 def proven_surveys() -> tuple[SurveyParameters, ...]:
-    """Surveys with validity proofs: noise from both servers, Laplace or coins, or placed coins."""
+    """Surveys with validity proofs: noise from both servers, joint, Laplace or coins, or placed coins."""
     return (
+        parameters(
+            mechanism=ServerJoint(
+                questionnaire=QUESTIONNAIRE,
+                groups=split_epsilon(1.0, [[0, 1, 2, 3, 4, 6, 7, 8], [5]], [3.0, 1.0]),
+                epsilon=1.0,
+                users=10,
+            ),
+            delta=1e-6,
+            minimum=2,
+        ),
         parameters(
             mechanism=ServerLaplace(items=ITEMS, users=10, epsilon=1.0), delta=1e-6, minimum=2
         ),
@@ -135,7 +200,7 @@ def bad_params() -> list[Case]:
     """Bytes that are not the published form of any parameters."""
     good = parameters().published.decode()
     plain = json.loads(good)
-    proven = json.loads(proven_surveys()[0].published)
+    proven = json.loads(proven_surveys()[1].published)
 
     def other(**change: Any) -> str:
         return canonical.encode({**plain, **change}).decode()
@@ -146,7 +211,7 @@ def bad_params() -> list[Case]:
             {**proven, "derived": {**derived, "proof": {**derived["proof"], **change}}}
         ).decode()
 
-    coins = json.loads(proven_surveys()[1].published)
+    coins = json.loads(proven_surveys()[2].published)
 
     def other_settings(survey: dict[str, Any], **change: Any) -> str:
         settings = {**survey["settings"], **change}
@@ -170,7 +235,8 @@ def bad_params() -> list[Case]:
         "an upper-case survey id": other(survey=SURVEY.hex().upper()),
         "a promise that does not hold": other(delta="1"),
         "the first version": other(version=1),
-        "a version to come": other(version=3),
+        "the second version": other(version=2),
+        "a version to come": other(version=4),
         "not JSON": good[:-1],
         "no attempt": other(attempts=0),
         "too many attempts": other(attempts=(1 << 16) + 1),
@@ -297,7 +363,8 @@ def servers_upload() -> list[Case]:
     are the bytes 00, 01, ...
     """
     with_proofs = [
-        _upload(params, draw_vector(params.mechanism, 1, Listed())) for params in proven_surveys()
+        _upload(params, draw_vector(params.mechanism, _first_sheet(params), Listed()))
+        for params in proven_surveys()
     ]
     return [_upload(parameters(), np.array([0, 1, 0], dtype=np.uint8)), *with_proofs]
 
@@ -538,7 +605,7 @@ def bad_device_messages() -> list[Case]:
     good = sign_for_device(Withdrawal, params, access, device)
     asked = sign_for_device(OutcomeRequest, params, access, device)
     elsewhere = sign_for_device(
-        Withdrawal, replace(params, question="another question"), access, device
+        Withdrawal, replace(params, purpose="another purpose"), access, device
     )
     cases = [
         ("the signature of a question", replace(good, signature=asked.signature)),

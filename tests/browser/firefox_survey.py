@@ -183,7 +183,7 @@ def test_a_survey_in_firefox_gives_the_right_sum(trial, firefox: Firefox) -> Non
     rows = tab.says(
         "[...document.querySelectorAll('tbody tr')].map((each) => each.textContent).join('|')"
     )
-    assert re.search(r"Carrow\s*75\s%", rows)
+    assert re.search(r"Carrow\s*75\.0\s%", rows)
     stranger = firefox.person().visits(links[-1])
     stranger.sees("This survey is closed")
 

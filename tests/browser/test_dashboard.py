@@ -16,9 +16,10 @@ from playwright.sync_api import Page, expect
 from faircount.core.errors import FaircountError, UnreachableError
 from faircount.dashboard.surveys import Surveys
 from faircount.owner.advice import SurveyRequirements
+from faircount.owner.creation import SurveyDescription, create
 from faircount.owner.folder import OwnerFile, read_servers
+from faircount.owner.questions import one_question
 from faircount.owner.remote import BothServers
-from faircount.owner.survey import SurveyDescription, create
 
 AWAY = {"message": "away", "code": "", "values": {}}
 
@@ -95,11 +96,12 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     waits(page, "The coordinator has been waiting for the aggregator since")
     trial.settle()
     expect(page.get_by_role("row", name=re.compile("^Coffee"))).to_have_text(
-        "Coffee100\u00a0%100 to 100\u00a0%100\u00a0%"
+        "Coffee100.0\u00a0%100.0 to 100.0\u00a0%100.0\u00a0%"
     )
     expect(
         page.get_by_text("Responses counted: 5, each proven to be exactly one vote. Rejected: 0.")
     ).to_be_visible()
+    page.get_by_text("Details of the guarantee").click()
     expect(page.get_by_role("row", name=re.compile("^Planned"))).to_contain_text("401e-6")
     expect(page.get_by_role("row", name=re.compile("^Achieved"))).to_contain_text("40")
     expect(page.get_by_text("Spent: epsilon 40 of 100")).to_be_visible()
@@ -155,7 +157,7 @@ def test_a_repeated_survey_shows_what_has_changed(owner, owner_page) -> None:
     expect(page.get_by_role("heading", name="Changes since before")).to_be_visible()
     changes = page.get_by_role("region", name="in percentage points").get_by_role("row")
     expect(changes.filter(has_text="By bus")).to_have_text(
-        re.compile(r"^By bus-50-50 to -50changed$")
+        re.compile(r"^By bus-50\.0-50\.0 to -50\.0changed$")
     )
     expect(changes.filter(has_text="By bicycle")).to_contain_text("may be noise")
 
@@ -459,11 +461,11 @@ def test_a_refusal_leaves_the_form_as_it_is(owner_page) -> None:
 
 def test_invitations_of_a_survey_from_the_command_line_are_made_here(owner) -> None:
     s1, s2 = read_servers(owner.surveys.servers)
-    wishes = SurveyRequirements(("a", "b"), 8, 40.0, minimum=4)
+    wishes = SurveyRequirements(one_question("Why?", ("a", "b")), 8, 40.0, minimum=4)
     create(
         owner.surveys.folder / "bare",
         wishes,
-        SurveyDescription("Why?"),
+        SurveyDescription(),
         OwnerFile(s1, s2, s1.address, (40.0, 1e-6)),
     )
     before = owner.surveys.one("bare")

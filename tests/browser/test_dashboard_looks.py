@@ -61,9 +61,11 @@ def test_a_second_language_says_everything(owner, owner_page) -> None:
     assert page.locator("html").get_attribute("lang") == "de"
     owner.ends("sprache")
     expect(page.get_by_text("höchstens zu 100\u00a0% sicher")).to_be_visible()
+    page.get_by_text("Einzelheiten der Garantie").click()
     expect(
         page.get_by_text(
-            "Bedingung: der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim."
+            "Bedingung: der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim und niemand, "
+            "der beide Server betreibt, fügt deren Anteile zusammen."
         )
     ).to_be_visible()
     expect(page.locator("main [lang=en]:not(label)")).to_have_count(0)

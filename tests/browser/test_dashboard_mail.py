@@ -100,8 +100,9 @@ def test_an_open_survey_whose_coordinator_is_away_is_not_called_unopened(
     expect(page.get_by_text("No mails can be sent while the coordinator")).to_be_visible()
     expect(page.get_by_role("button", name="Send invitations")).to_be_disabled()
     expect(page.get_by_text("Open the survey before you send mails")).to_have_count(0)
-    # The reason is told once, in the alert, with the program's own words below.
+    # The reason is told once, in the alert, with the program's own words behind it.
     expect(page.get_by_text("does not respond right now")).to_have_count(0)
+    page.get_by_text("Details for the operators").click()
     expect(page.get_by_text("away for a moment")).to_be_visible()
 
 

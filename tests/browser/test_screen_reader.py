@@ -203,7 +203,7 @@ def test_the_page_from_the_question_to_the_result(trial, visitor) -> None:
     heard(page, "Your answer was counted")
     words = said(page)
     assert re.search(r"rowheader, Brackwater", words)
-    assert re.search(r"cell, 80\u00a0%", words)
+    assert re.search(r"cell, 80\.0\u00a0%", words)
     drawings_are_told(page)
 
 
@@ -300,7 +300,7 @@ def test_the_dashboard_from_the_form_to_the_result(trial, owner, owner_page) -> 
     owner.ends("spoken")
     heard(page, "Result published4 of 8")
     page.get_by_role("heading", name="Result").wait_for()
-    assert re.search(r"rowheader, By bus.*\n(?:.*\n)*?(?:grid)?cell, 100\u00a0%", said(page))
+    assert re.search(r"rowheader, By bus.*\n(?:.*\n)*?(?:grid)?cell, 100\.0\u00a0%", said(page))
     drawings_are_told(page)
 
 

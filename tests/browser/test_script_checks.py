@@ -22,6 +22,7 @@ from faircount.protocol import SERVERS
 from faircount.protocol.simulator import set_up
 from faircount.protocol.survey.parameters import table_digest
 from faircount.protocol.wire import canonical_json as canonical
+from security_checks import page
 
 SCRIPTS = Path(faircount.__file__).parent / "web"
 ATTACKS = Path(__file__).parent / "script_checks.mjs"
@@ -94,22 +95,7 @@ def test_what_is_true_is_believed() -> None:
         assert succeeds("page-invited-parameters", published=encode(plain), weaker=encode(plain))
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [
-        "page-statement-party",
-        "page-statement-signature",
-        "page-acknowledged-message",
-        "page-path-index",
-        "page-path-end",
-        "page-message-kind",
-        "page-message-intact",
-        "page-message-end",
-        "page-key-canonical",
-        "page-outcome-survey",
-        "page-outcome-parameters",
-    ],
-)
+@pytest.mark.parametrize("attack", page.SIGNED)
 def test_a_false_message_is_not_believed(attack: str) -> None:
     assert not succeeds(attack)
 
@@ -122,34 +108,35 @@ def test_other_parameters_than_the_invitations_are_not_believed() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("slug", "weaker"),
-    [
-        ("page-parameter-names", changed(NOISE_OF_SERVERS, spare=1)),
-        ("page-insiders", changed(NOISE_OF_SERVERS, phi=NOISE_OF_SERVERS["phi"] + 1)),
-        ("page-minimum", changed(NOISE_OF_SERVERS, minimum=1)),
-        ("page-distinct-items", with_items(NOISE_OF_SERVERS, ["a", "a", "b"])),
-        ("page-question-groups", without_the_second_group()),
-        (
-            "page-group-epsilon",
-            changed(NOISE_OF_SHEETS, "settings", epsilon=smaller(NOISE_OF_SHEETS["epsilon"])),
-        ),
-        ("page-key-size", changed(NOISE_OF_SERVERS, "keys", coordinator="00" * 31)),
-        ("page-derived-names", changed(NOISE_OF_CLIENTS, "derived", proof=1)),
-        ("page-promise", changed(NOISE_OF_SERVERS, epsilon=smaller(NOISE_OF_SERVERS["epsilon"]))),
-        ("page-derived", changed(NOISE_OF_CLIENTS, "derived", tables="00" * 32)),
-        ("page-modulus", changed(NOISE_OF_CLIENTS, "derived", q="1009")),
-        ("page-proof-form", changed(NOISE_OF_SERVERS, "derived", proof={"degree": 1})),
-        (
-            "page-commitments",
-            changed(
-                NOISE_OF_SERVERS,
-                "keys",
-                coordinator_commitment=NOISE_OF_SERVERS["keys"]["aggregator_commitment"],
-            ),
-        ),
-        ("page-canonical", encode(NOISE_OF_SERVERS).replace('"minimum":', '"minimum": ')),
-    ],
-)
-def test_parameters_that_promise_too_much_are_refused(slug: str, weaker: str) -> None:
-    assert not succeeds("parameters", published=weaker), slug
+WEAKER = {
+    "page-parameter-names": changed(NOISE_OF_SERVERS, spare=1),
+    "page-insiders": changed(NOISE_OF_SERVERS, phi=NOISE_OF_SERVERS["phi"] + 1),
+    "page-minimum": changed(NOISE_OF_SERVERS, minimum=1),
+    "page-distinct-items": with_items(NOISE_OF_SERVERS, ["a", "a", "b"]),
+    "page-question-groups": without_the_second_group(),
+    "page-group-epsilon": changed(
+        NOISE_OF_SHEETS, "settings", epsilon=smaller(NOISE_OF_SHEETS["epsilon"])
+    ),
+    "page-key-size": changed(NOISE_OF_SERVERS, "keys", coordinator="00" * 31),
+    "page-derived-names": changed(NOISE_OF_CLIENTS, "derived", proof=1),
+    "page-promise": changed(NOISE_OF_SERVERS, epsilon=smaller(NOISE_OF_SERVERS["epsilon"])),
+    "page-derived": changed(NOISE_OF_CLIENTS, "derived", tables="00" * 32),
+    "page-modulus": changed(NOISE_OF_CLIENTS, "derived", q="1009"),
+    "page-proof-form": changed(NOISE_OF_SERVERS, "derived", proof={"degree": 1}),
+    "page-commitments": changed(
+        NOISE_OF_SERVERS,
+        "keys",
+        coordinator_commitment=NOISE_OF_SERVERS["keys"]["aggregator_commitment"],
+    ),
+    "page-canonical": encode(NOISE_OF_SERVERS).replace('"minimum":', '"minimum": '),
+}
+"""Parameters that promise too much, by the check that refuses them."""
+
+
+def test_every_check_of_parameters_is_attacked() -> None:
+    assert set(WEAKER) == set(page.PARAMETERS)
+
+
+@pytest.mark.parametrize("slug", page.PARAMETERS)
+def test_parameters_that_promise_too_much_are_refused(slug: str) -> None:
+    assert not succeeds("parameters", published=WEAKER[slug])

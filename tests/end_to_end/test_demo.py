@@ -9,6 +9,7 @@ from faircount.demo.scenarios import PEERS_SURVEY, SERVERS_SURVEY, people_of, pr
 from faircount.demo.stage import play
 from faircount.demo.trial import trial
 from faircount.owner.advice import SurveyRequirements
+from faircount.owner.questions import one_question
 from faircount.protocol.wire.messages import Aborted
 
 ITEMS = {"a": 14, "b": 10}
@@ -16,8 +17,8 @@ ITEMS = {"a": 14, "b": 10}
 # With epsilon 20 the noise is almost certainly 0.
 SMALL = replace(
     SERVERS_SURVEY,
-    requirements=SurveyRequirements(tuple(ITEMS), 24, 20.0, minimum=16),
-    answers=ITEMS,
+    requirements=SurveyRequirements(one_question("Which?", ITEMS), 24, 20.0, minimum=16),
+    votes=ITEMS,
     leaving=6,
     crowds=2,
     kills=1,
@@ -45,7 +46,7 @@ def test_nobody_is_lost_or_counted_twice_when_processes_are_killed(tmp_path: Pat
     assert result.validity is not None
     assert (result.validity.proven, result.validity.refused) == (True, 1)
     counts = [round(frequency * result.included) for frequency in result.estimates]
-    assert counts == [outcome.counted["a"], outcome.counted["b"]]
+    assert counts == [outcome.count_answers()[0], outcome.count_answers()[1]]
     for invitee in survey.invitees():
         assert invitee.code.invitation.token.hex() not in logs
         assert invitee.code.text not in logs
@@ -65,8 +66,8 @@ def check_has_no_token(folder: Path, tokens: list[bytes]) -> None:
 
 def test_the_scenarios_are_as_announced() -> None:
     for scenario, share in ((SERVERS_SURVEY, 0.15), (PEERS_SURVEY, 0.05)):
-        assert sum(scenario.answers.values()) == scenario.requirements.users
+        assert sum(scenario.votes.values()) == scenario.requirements.users
         assert scenario.leaving == share * scenario.requirements.users
-        assert tuple(scenario.answers) == scenario.requirements.items
+        assert tuple(scenario.votes) == scenario.requirements.items
     # The promise assumes a floor, which must be true of these people.
-    assert min(PEERS_SURVEY.answers.values()) > PEERS_SURVEY.requirements.floor
+    assert min(PEERS_SURVEY.votes.values()) > PEERS_SURVEY.requirements.floor

@@ -1,8 +1,8 @@
 """A token is revoked while two workers of one server run: both refuse it at once."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -19,12 +19,13 @@ def invoke(*arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_both_workers_refuse_a_revoked_token_at_once(tmp_path: Path, own_postgresql: Any) -> None:
+def test_both_workers_refuse_a_revoked_token_at_once(
+    tmp_path: Path, postgresql_database: Callable[[], str]
+) -> None:
     # A SQLite database has one process; several workers share one on PostgreSQL.
     data = tmp_path / "s2"
     settings = tmp_path / "aggregator.toml"
-    database = own_postgresql.get_uri("postgres")
-    settings.write_text(f'data = "{data}"\ndatabase = "{database}"\n')
+    settings.write_text(f'data = "{data}"\ndatabase = "{postgresql_database()}"\n')
     place = ("--settings", str(settings))
     ports = (free_port(), free_port())
     workers: list[Process] = []

@@ -5,6 +5,8 @@ from security_checks.operations import NEVER, becomes, replacing
 
 QUESTIONS = "tests/unit/core/test_questions.py"
 NOISE = "tests/unit/mechanisms/test_joint_noise.py"
+PUBLISHED = "tests/unit/core/test_published_questions.py"
+SERVERS = "tests/unit/mechanisms/test_server_joint.py"
 
 MUTANTS = (
     Mutant("question-groups", NEVER, f"{QUESTIONS} -k groups"),
@@ -12,5 +14,7 @@ MUTANTS = (
     Mutant("constraint-modulus", NEVER, f"{QUESTIONS} -k modulus"),
     Mutant("one-radius", replacing("radius", "table.draw(entropy)"), f"{NOISE} -k drawn_noise"),
     Mutant("sheet-total", NEVER, f"{NOISE} -k spoiled"),
+    Mutant("question-keys", NEVER, f"{PUBLISHED} -k keys"),
+    Mutant("cell-range", NEVER, f"{SERVERS} -k outside_its_range"),
     Mutant("radius-precision", becomes("512"), f"{NOISE} -k mpmath"),
 )

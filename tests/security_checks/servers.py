@@ -56,7 +56,7 @@ MUTANTS = (
     Mutant("no-roster", REMOVED, PROOFS),
     Mutant("result-of-set", replacing("message.rejected", "wanted[2]"), PROOFS),
     Mutant("noise-secret-deleted", REMOVED, PROOFS),
-    Mutant("one-vote", REMOVED, VALIDITY),
+    Mutant("constraints", REMOVED, VALIDITY),
     Mutant("only-bits", REMOVED, VALIDITY),
     Mutant("distinct-commitments", REMOVED, SURVEYS + " -k commitment"),
     Mutant("own-commitment", NEVER, SURVEYS + " -k begins_only"),

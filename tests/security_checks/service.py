@@ -13,6 +13,7 @@ STRANGE = "tests/unit/server/test_strange_answers.py"
 FILES = "tests/unit/server/test_private_files.py"
 LOST = "tests/unit/server/test_lost_anchor.py"
 TOKENS = "tests/unit/server/test_tokens.py"
+RACES = "tests/unit/server/test_racing_workers.py"
 APART = "tests/unit/server/test_owners_apart.py"
 OPERATORS = "tests/unit/server/test_operators.py"
 BUNDLE = "tests/unit/server/test_page_files.py"
@@ -90,6 +91,11 @@ MUTANTS = (
     Mutant("hand-over-owner", NEVER, TOKENS + " -k handed"),
     Mutant("operator-only", REMOVED, TOKENS + " -k no_operator"),
     Mutant("erased-when-over", NEVER, TOKENS + " -k erases"),
+    Mutant("tokens-one-by-one", REMOVED, RACES + " -k at_most_one"),
+    Mutant("revoked-meanwhile", NEVER, RACES + " -k body_arrives"),
+    Mutant("erased-everywhere", NEVER, RACES + " -k stays_erased"),
+    Mutant("erased-counts", becomes("True"), RACES + " -k stays_erased"),
+    Mutant("keys-used-again", NEVER, RACES + " -k loses_no_list"),
     Mutant("stop-spends", becomes("False"), TOKENS + " -k stays_spent"),
     Mutant("operator-own", NEVER, OPERATORS + " -k another_operator"),
     Mutant("operator-relayed", NEVER, OPERATORS + " -k takes_no_signature"),

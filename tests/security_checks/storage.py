@@ -10,6 +10,7 @@ RESTORE = "tests/unit/server/test_restore.py -k no_backup_of"
 
 MUTANTS = (
     Mutant("key-overwritten", REMOVED, KEYS),
+    Mutant("zeroed-key", NEVER, KEYS + " -k zeros"),
     Mutant("stored-anchor-compares", NEVER, f"{KEYS} -k anchor"),
     Mutant("damaged-anchor", NEVER, f"{KEYS} -k damaged"),
     Mutant("schema-version", NEVER, f"{DATABASE} -k 'unknown_schema and sqlite'"),

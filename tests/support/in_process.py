@@ -60,19 +60,19 @@ async def in_process(
         databases = (f"sqlite:///{folder}/s1.sqlite", f"sqlite:///{folder}/s2.sqlite")
     if tokens is None:
         tokens = (fresh_token(), fresh_token())
-    first = await server_in(folder / "s1", databases[0], "s1", clock, operators[0])
-    second = await server_in(folder / "s2", databases[1], "s2", clock, operators[1])
-    await _add_owner(first, tokens[0])
-    await _add_owner(second, tokens[1])
-    s1 = CoordinatorService.of(first)
-    s2 = AggregatorService.of(second)
     async with AsyncExitStack() as stack:
+        first = await server_in(folder / "s1", databases[0], "s1", clock, operators[0])
+        stack.push_async_callback(first.database.close)
+        second = await server_in(folder / "s2", databases[1], "s2", clock, operators[1])
+        stack.push_async_callback(second.database.close)
+        await _add_owner(first, tokens[0])
+        await _add_owner(second, tokens[1])
+        s1 = CoordinatorService.of(first)
+        s2 = AggregatorService.of(second)
         to_s1 = await stack.enter_async_context(_client_of(coordinator_app(s1), "s1", tokens[0]))
         to_s2 = await stack.enter_async_context(_client_of(aggregator_app(s2), "s2", tokens[1]))
         link = AggregatorConnection(to_s2, clock, is_authentic=True)
         yield Pair(s1, s2, to_s1, to_s2, Scheduler(s1, link), tokens)
-    await first.database.close()
-    await second.database.close()
 
 
 async def server_in(

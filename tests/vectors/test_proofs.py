@@ -108,7 +108,7 @@ def at_point(polynomial: list[int], case: dict) -> list[int]:
 def split_row(row: list[int], case: dict) -> tuple[list[int], list[int]]:
     """f and h of a row, or of a share of one."""
     q = case["q"]
-    size = case["items"] + case["coins"]
+    size = case["bits"] + case["coins"]
     k = case["degree"]
     masked = product(vanishing_polynomial(size, q), row[size : size + k], q)
     plain = interpolate(row[:size], q) + [0] * k
@@ -117,7 +117,11 @@ def split_row(row: list[int], case: dict) -> tuple[list[int], list[int]]:
 
 def verifier_share(row: list[int], case: dict) -> list[int]:
     f, h = split_row(row, case)
-    return [*at_point(f, case), *at_point(h, case), sum(row[: case["items"]]) % case["q"]]
+    sums = [
+        sum(weight * row[bit] for bit, weight in constraint["weights"]) % case["q"]
+        for constraint in case["constraints"]
+    ]
+    return [*at_point(f, case), *at_point(h, case), *sums]
 
 
 def is_accepted(case: dict, first: list[int], second: list[int]) -> bool:
@@ -127,9 +131,10 @@ def is_accepted(case: dict, first: list[int], second: list[int]) -> bool:
     whole = [(a + b) % q for a, b in zip(first, second, strict=True)]
     f = whole[:k]
     h = whole[k : 2 * k]
-    z = at_point(vanishing_polynomial(case["items"] + case["coins"], q), case)
+    z = at_point(vanishing_polynomial(case["bits"] + case["coins"], q), case)
     left = divide(product(f, [(f[0] - 1) % q, *f[1:]], q), modulus, q)[1]
-    return left == divide(product(z, h, q), modulus, q)[1] and whole[-1] == 1
+    values = [constraint["value"] % q for constraint in case["constraints"]]
+    return left == divide(product(z, h, q), modulus, q)[1] and whole[2 * k :] == values
 
 
 def replay(case: dict, report: dict) -> None:
@@ -151,7 +156,9 @@ def digest_of(case: dict) -> bytes:
     return tagged_hash("params", case["published"].encode())
 
 
-@pytest.mark.parametrize("case", cases("proven_reports"), ids=lambda case: f"{case['coins']} coins")
+@pytest.mark.parametrize(
+    "case", cases("proven_reports"), ids=lambda case: f"{case['bits']} bits, {case['coins']} coins"
+)
 def test_proven_reports(case) -> None:
     key = hkdf(bytes.fromhex(case["v1"] + case["v2"]), digest_of(case), tagged_hash("query"))
     k = case["degree"]
@@ -172,12 +179,28 @@ def test_proven_reports(case) -> None:
         f, h = split_row(report["row"], case)
         square = product(f, [(f[0] - 1) % case["q"], *f[1:]], case["q"])
         whole, rest = divide(
-            square, vanishing_polynomial(case["items"] + case["coins"], case["q"]), case["q"]
+            square, vanishing_polynomial(case["bits"] + case["coins"], case["q"]), case["q"]
         )
         assert whole == h
         assert not any(rest)
         replay(case, report)
         assert report["accepted"]
+
+
+def test_sheets() -> None:
+    """Every sheet satisfies the constraints, and its cells are the weighted sums of its bits."""
+    (case,) = cases("sheets")
+    for sheet in case["sheets"]:
+        bits = sheet["bits"]
+        assert set(bits) <= {0, 1}
+        for constraint in case["constraints"]:
+            total = sum(weight * bits[bit] for bit, weight in constraint["weights"])
+            assert total == constraint["value"]
+        cells = [
+            sum(weight * bits[bit] for bit, weight in opening["weights"])
+            for opening in case["openings"]
+        ]
+        assert cells == sheet["cells"]
 
 
 @pytest.mark.parametrize("case", cases("bad_reports"), ids=lambda case: case["why"])
@@ -194,7 +217,7 @@ def test_placed_coins() -> None:
     info = tagged_hash("coins", bytes.fromhex(case["manifest_hash"]), members)
     key = hkdf(bytes.fromhex(case["v1"] + case["v2"]), digest_of(case), info)
     rows = published["derived"]["D"]
-    items = len(published["items"])
+    items = len(published["questions"][0]["items"])
     data = stream(key, 8 * n + rows * items)
     tags = [int.from_bytes(data[8 * i : 8 * i + 8], "little") for i in range(n)]
     order = sorted(range(n), key=tags.__getitem__)

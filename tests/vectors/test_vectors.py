@@ -25,7 +25,7 @@ from faircount.protocol import decode
 from faircount.protocol.survey.acknowledgement import verify_acknowledgement
 from faircount.protocol.survey.devices import is_signed_by_device
 from faircount.protocol.survey.operators import check_operators
-from faircount.protocol.survey.parameters import SurveyParameters, table_digest
+from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.messages import Rejection
@@ -224,7 +224,6 @@ def test_draws() -> None:
             table = Laplace(items=items, users=10, epsilon=1.0, insiders=1).table
             values = table.values
             tops = table.cumulative
-            assert table_digest(table).hex() == case["digest"]
         else:
             values = case["table_values"]
             tops = list(map(int, case["cumulative"]))

@@ -28,6 +28,7 @@ class AssumptionCode(StrEnum):
     PUBLIC_MISSING = "public_missing"
     PUBLIC_OUTSIDE = "public_outside"
     ROWS_ARE_PEOPLE = "rows_are_people"
+    ONE_OPERATOR = "one_operator"  # of both servers, which hold all shares of an answer
     OTHER = "other"  # of a mechanism from elsewhere, with a text of its own
 
 
@@ -55,6 +56,7 @@ ENGLISH: Mapping[AssumptionCode, str] = {
     AssumptionCode.PUBLIC_MISSING: "it is public who has no answer",
     AssumptionCode.PUBLIC_OUTSIDE: "it is public who has an answer outside the list",
     AssumptionCode.ROWS_ARE_PEOPLE: "each row is another person",
+    AssumptionCode.ONE_OPERATOR: "nobody who runs both servers combines their shares",
     AssumptionCode.OTHER: "{text}",
 }
 
@@ -76,6 +78,8 @@ class Assumption:
         return {"code": str(self.code), "values": self.values}
 
     def __str__(self) -> str:
+        # Only our own constants are templates: braces in a value, such as the name of a column,
+        # stay as they are.
         sentence = ENGLISH[self.code].format(**self.values)
         if self.code is AssumptionCode.FLOOR:
             sentence += _those_who_do_not_count(self.values)
@@ -84,6 +88,8 @@ class Assumption:
 
 def _those_who_do_not_count(values: Mapping[str, Value]) -> str:
     """Which of the other holders a floor does not count on."""
+    # Named in the sentence, because they weaken it: a floor of ten of whom nine collude hides
+    # nobody.
     lost = []
     if values["insiders"]:
         lost.append(f"{values['insiders']} may collude")
@@ -113,6 +119,7 @@ class Condition:
 
 def assume(code: AssumptionCode, **values: Value) -> Condition:
     """The condition that makes one assumption."""
+    # Pairs and not a dictionary: assumptions are compared and put into sets.
     return Condition((Assumption(code, tuple(values.items())),))
 
 
@@ -129,6 +136,8 @@ def assume_floor(
 
 def joint_condition(conditions: Iterable[Condition | None]) -> Condition | None:
     """The condition under which all of these hold, each assumption once; None for nothing."""
+    # A dictionary keeps the order in which they were found, a set would not; the sentence must be
+    # the same each time, because pages quote it.
     found: dict[Assumption, None] = {}
     for condition in conditions:
         if condition is not None:
@@ -148,3 +157,4 @@ NOBODY_LEFT_OUT = assume(AssumptionCode.NOBODY_LEFT_OUT)
 NO_HELPER_LOOKS = assume(AssumptionCode.NO_HELPER_LOOKS)
 MEMBERSHIP = assume(AssumptionCode.PUBLIC_GROUPS)
 ROWS_ARE_PEOPLE = assume(AssumptionCode.ROWS_ARE_PEOPLE)
+ONE_OPERATOR = assume(AssumptionCode.ONE_OPERATOR)

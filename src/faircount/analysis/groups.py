@@ -91,6 +91,7 @@ def split_by_level(
     """
     if any(is_missing(cell) for cell in cells):
         raise AnswerError("a row has no privacy level: fill the column of groups")
+    # As texts: 1 and 1.0 from two columns of a table are the same level.
     levels, level_of_user = np.unique(list(map(text_of, cells)), return_inverse=True)
     if levels.size < 2:
         raise AnswerError("all users have the same privacy level: run without groups")
@@ -152,6 +153,7 @@ class GroupedHistogram(Frequencies):
     @property
     def topology(self) -> str | None:
         """How the shares of every group travelled; None where groups differ."""
+        # The mechanisms of the groups may differ, and with them the way.
         used = {result.topology for result in self._results}
         return used.pop() if len(used) == 1 else None
 
@@ -162,6 +164,7 @@ class GroupedHistogram(Frequencies):
         for result in self._results:
             for name, value in result.requested.items():
                 known = largest[name]
+                # The largest and not the sum: whoever is in one group is in no other.
                 if value is not None and (known is None or value > known):
                     largest[name] = value
         return largest
@@ -220,6 +223,7 @@ class GroupedHistogram(Frequencies):
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The guarantee of every group, the weakest first."""
+        # The weakest one of every group already, whatever the adversary.
         stated = [result.guarantee for result in self._results]
         return tuple(sorted(stated, key=lambda guarantee: -guarantee.epsilon))
 
@@ -352,6 +356,8 @@ def combine_groups(
     if wanted != "uwa":
         weights = _weights_by_variance(wanted, results, channels)
         if_alike = GroupedHistogram(groups, weights, wanted, test)
+    # The headline: it is unbiased whatever the groups answer. Other weights have less noise and are
+    # wrong if the groups differ, so they stand beside it under that condition.
     by_size = weighting.uwa(sizes)
     return GroupedHistogram(groups, by_size, "uwa", test, (*notes, test.words), if_alike)
 
@@ -365,6 +371,7 @@ def _weights_by_variance(
     variances = []
     for channel, size in zip(channels, sizes.tolist(), strict=True):
         variance = weighting.group_variance(channel.on_total(items), items, size)
+        # A group without any noise would get all of the weight, or none after a division by 0.
         variances.append(max(variance, _LEAST_VARIANCE))
     if wanted == "vwa":
         return weighting.vwa(sizes, variances)

@@ -158,6 +158,8 @@ def histogram(
                 "give epsilon, one number; several of them need groups=, the column that tells "
                 "which applies"
             )
+        # Planned from the number of users and items, never from what they answered: a choice that
+        # depends on answers would tell about them.
         survey = make_terms(epsilon).plan(prepared.positions, items)
         warnings = check_worthwhile([survey], items, anyway)
         with charged([survey.mechanism]):
@@ -169,6 +171,7 @@ def histogram(
     membership = assume(AssumptionCode.PUBLIC_GROUPS_BY, column=str(groups))
     prepared = replace(prepared, assumptions=(*prepared.assumptions, membership))
     if weights == "cpa":
+        # Whoever was promised the least loss gets it, because all are in one release.
         strictest = min(level_epsilon for level_epsilon, _ in members_of.values())
         survey = make_terms(strictest).plan(prepared.positions, items)
         warnings = (_EVERYBODY_ALIKE, *check_worthwhile([survey], items, anyway))
@@ -253,6 +256,7 @@ def _plan_groups(
             surveys[level] = make_terms(level_epsilon).plan(
                 prepared.positions[members], len(prepared.domain)
             )
+        # Told with the level: an error about five users is a riddle in a table of thousands.
         except FaircountError as problem:
             raise RefusedError(
                 f"privacy level {level!r}: {problem}; merge it with another level"

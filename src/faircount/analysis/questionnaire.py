@@ -91,6 +91,7 @@ def questionnaire(
     with charge(ledger, population, source, [mechanism], label):
         noisy = mechanism.release(cells, source)
     return QuestionnaireResult(
+        form.questionnaire,
         mechanism,
         mechanism.decode(noisy, mechanism.n),
         mechanism.n,
@@ -103,7 +104,7 @@ def questionnaire(
 def _rehearse(mechanism: JointNoise) -> None:
     """Draw and estimate once without the answers: what cannot be computed must cost no budget."""
     noise = mechanism.draw_noise(SeededStream(0))
-    QuestionnaireResult(mechanism, noise, mechanism.n).estimates()
+    QuestionnaireResult(mechanism.questionnaire, mechanism, noise, mechanism.n).estimates()
 
 
 def _read_questions(questions: Any) -> Form:

@@ -79,8 +79,8 @@ def run(
         under pairwise masks), "two-stage" (TSS and TSS'), or "shares" (the same sums without
         messages, for large numbers of users); by default "servers" up to 2,000 users, else "shares"
     proofs: whether to count only reports that are proven to be one vote; this needs "servers" and
-        a mechanism that proves its reports (ServerLaplace, ServerCoins, PlacedCoins). Without it
-        such a mechanism runs in "shares"
+        a mechanism that proves its reports (ServerVotes, ServerLaplace, ServerCoins, PlacedCoins).
+        Without it such a mechanism runs in "shares"
     parties: for "shares" alone: how many parties hold the additive shares; by default every user
         up to 2,000 users, and two servers above
     ledger, population: a budget (see `LedgerFile`) that is charged before noise is drawn; if it
@@ -162,7 +162,7 @@ def _check_provable(mechanism: Mechanism, topology: str | None) -> None:
     if not mechanism.proven:
         raise ParameterError(
             f"{mechanism.name}: no proof can tell a user's own noise from a manipulated vote; "
-            "choose ServerLaplace, ServerCoins or PlacedCoins, or leave proofs out"
+            "choose ServerVotes, ServerCoins or PlacedCoins, or leave proofs out"
         )
     if topology not in (None, "servers"):
         raise ParameterError(
@@ -227,9 +227,9 @@ def _play_protocol(
         options["epsilon"] = _epsilon_to_publish(survey)
     result = play(positions, survey, topology, entropy=entropy, progress=progress, **options)
     # A frequency mechanism counts the answers to one question.
-    assert isinstance(result, Result)  # noqa: S101
+    votes = result.count_votes()
     # A survey spells all items as text; here they are what the caller's data has.
-    return replace(result, mechanism=replace(result.mechanism, items=survey.domain))
+    return replace(votes, mechanism=replace(votes.mechanism, items=survey.domain))
 
 
 def _epsilon_to_publish(survey: FrequencyMechanism) -> float:

@@ -2,19 +2,21 @@
 
 A cell is compared with the answers as text, as in `cells`. Blank cells are "prefer not to say"
 where a question offers it. Otherwise they choose nothing where any items may be chosen, and are
-refused everywhere else. Errors say how many users have an answer that cannot be read, and never
-which one.
+refused everywhere else. Who is not asked a question (`only_if`) has the answer "does not apply",
+and a blank cell or that text in the table. Errors say how many users have an answer that cannot be
+read, and never which one.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from faircount.analysis.cells import text_of
-from faircount.core.arrays import Ints
+from faircount.core.arrays import Bools, Ints
 from faircount.core.domain import is_missing
 from faircount.core.errors import AnswerError
 from faircount.core.questions import (
@@ -28,7 +30,13 @@ from faircount.core.questions import (
 )
 from faircount.core.questions.blocks import weighted_sum
 from faircount.core.questions.form import Form, Source
-from faircount.core.questions.kinds import SKIP_LABEL, Answer, ChoiceQuestion, SeveralItems
+from faircount.core.questions.kinds import (
+    NOT_APPLICABLE_LABEL,
+    SKIP_LABEL,
+    Answer,
+    ChoiceQuestion,
+    SeveralItems,
+)
 
 Cells = tuple[object, ...]
 Reader = Callable[[Cells], Answer]
@@ -58,17 +66,83 @@ def count_cells(form: Form, columns: Sequence[Sequence[Any]]) -> Ints:
 
     columns: those that the sources of the form name, in their order
     """
+    questions = form.questionnaire.questions
+    # Only these decide who is asked, so only their answers are needed person by person.
+    deciding = {question.only_if.question for question in questions if question.only_if}
+    answers: dict[int, list[Answer]] = {}
+    asked: dict[int, Bools] = {}
     totals: list[int] = []
     start = 0
-    pairs = zip(form.questionnaire.questions, form.sources, strict=True)
-    for number, (question, source) in enumerate(pairs, 1):
+    for number, (question, source) in enumerate(zip(questions, form.sources, strict=True)):
         own = columns[start : start + len(source.columns)]
         start += len(source.columns)
         try:
-            totals += _count_question(question, source, own)
+            asked[number] = _find_asked(question, len(own[0]), answers, asked)
+            totals += _count_asked(question, source, own, asked[number])
+            if number in deciding:
+                answers[number] = _read_rows(question, source, own, asked[number])
         except AnswerError as problem:
-            raise AnswerError(f"question {number} ({question.text!r:.60}): {problem}") from None
+            name = f"question {number + 1} ({question.text!r:.60})"
+            raise AnswerError(f"{name}: {problem}") from None
     return np.array(totals, dtype=np.int64)
+
+
+def _find_asked(
+    question: Question, rows: int, answers: dict[int, list[Answer]], asked: dict[int, Bools]
+) -> Bools:
+    """Return which users are asked a question, by their answers to the one that decides it."""
+    branch = question.only_if
+    if branch is None:
+        return np.ones(rows, dtype=bool)
+    chosen = np.array([answer in branch.items for answer in answers[branch.question]], dtype=bool)
+    return chosen & asked[branch.question]
+
+
+def _read_rows(
+    question: Question, source: Source, columns: Sequence[Sequence[Any]], asked: Bools
+) -> list[Answer]:
+    """Return every user's answer; all of them can be read, because they were counted before."""
+    read = _reader_of(question, source)
+    rows = zip(*columns, strict=True)
+    return [
+        question.check_answer(read(tuple(row))) if is_asked else question.not_applicable
+        for row, is_asked in zip(rows, asked, strict=True)
+    ]
+
+
+def _count_asked(
+    question: Question, source: Source, columns: Sequence[Sequence[Any]], asked: Bools
+) -> list[int]:
+    """Return the sums of one question's cells, where some users are not asked."""
+    if asked.all():
+        return _count_question(question, source, columns)
+    kept = [list(compress(column, asked)) for column in columns]
+    sums = _count_question(question, source, kept) if asked.any() else [0] * question.cells
+    others = [list(compress(column, ~asked)) for column in columns]
+    has_marks = isinstance(question, SeveralItems) and len(columns) > 1
+    wrong = 0
+    for row in zip(*others, strict=True):
+        wrong += not all(_is_empty(cell, has_marks) for cell in row)
+    if wrong:
+        raise AnswerError(
+            f"{wrong:,} of {len(asked):,} users have an answer although they are not asked: leave "
+            "these cells blank, or see only_if of the question"
+        )
+    bits = question.encode(question.not_applicable)
+    users = int((~asked).sum())
+    return [
+        total + users * weighted_sum(weights, bits)
+        for total, weights in zip(sums, question.openings, strict=True)
+    ]
+
+
+def _is_empty(cell: object, has_marks: bool) -> bool:
+    """Whether a cell may stand in the row of somebody who is not asked."""
+    if is_missing(cell):
+        return True
+    text = text_of(cell)
+    # In a column per item, "no" says as little as a blank cell.
+    return text == NOT_APPLICABLE_LABEL or (has_marks and _TRUTH.get(text.casefold()) == 0)
 
 
 def _count_question(

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
-from faircount.core.errors import ParameterError
 from faircount.core.questions import Sheet
-from faircount.estimation.result import Result
 from faircount.mechanisms.secret_shared import FieldMechanism, as_field_mechanism
 from faircount.mechanisms.survey_log import SurveyLog
 from faircount.mechanisms.verified import Placement, Tally
@@ -42,9 +40,7 @@ def make_survey_runner(name: str, epsilon: float) -> RunSurveys:
             log = SurveyLog()
             recording = record_draws(mechanism, log)
             result = play(answers, recording, topology, entropy=entropy, epsilon=published)
-            if not isinstance(result, Result):
-                raise ParameterError("only surveys with one question are audited whole")
-            sums = _sums_of_two_items(result.aggregate, mechanism)
+            sums = _sums_of_two_items(result.count_votes().aggregate, mechanism)
             for seen, pair in zip(views, pairs, strict=True):
                 seen.append(mechanism.survey_view(sums, log, answers, pair.adversary))
         return [np.array(seen) for seen in views]

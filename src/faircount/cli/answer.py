@@ -1,5 +1,7 @@
 """`faircount answer`: take part in a survey."""
 
+import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +12,14 @@ import click
 from faircount.cli.options import CERTIFICATES, FILE, JSON
 from faircount.core.domain import escape_controls
 from faircount.core.errors import ParameterError
+from faircount.core.files import read_file
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from faircount.client.participation import Participation
     from faircount.client.participation_status import ParticipationStatus
+    from faircount.core.questions import Questionnaire, Sheet
     from faircount.protocol import SurveyParameters
 
 NOT_ACCEPTED = 2  # exit code if the server refused the response, for example of a used invitation
@@ -24,7 +28,16 @@ NOT_SENT = 3  # exit code while the response is saved here and has not reached t
 
 @click.command()
 @click.argument("invitation")
-@click.option("--item", help="Your answer. Without it you are asked.")
+@click.option("--item", help="Your answer to the one question. Without it you are asked.")
+@click.option(
+    "--answers",
+    "answers_file",
+    metavar="FILE",
+    type=FILE,
+    help="Your answers as JSON: an object by the text or number of a question, or a list in their "
+    "order. Several items are a list, null is prefer not to say.",
+)
+@click.option("--language", help="Language of the questions, where they are translated.")
 @click.option(
     "--server",
     metavar="ADDRESS",
@@ -58,6 +71,8 @@ NOT_SENT = 3  # exit code while the response is saved here and has not reached t
 def answer(
     invitation: str,
     item: str | None,
+    answers_file: Path | None,
+    language: str | None,
     server: str | None,
     state: Path | None,
     certificates: str | None,
@@ -68,9 +83,9 @@ def answer(
 ) -> None:
     """Take part in a survey. INVITATION is the link or the code that you received.
 
-    Your device splits your answer into encrypted shares, and no share alone reveals it. Only a
-    total with noise is published. The device saves the shares before it sends them, so you can stop
-    at any time and continue later.
+    Your device splits your answers into encrypted shares, and no share alone reveals them. Only
+    totals with noise are published. The device saves the shares before it sends them, so you can
+    stop at any time and continue later.
 
     With - the invitation is read from standard input, which keeps it out of the shell history.
     """
@@ -87,9 +102,10 @@ def answer(
     elif only_show and as_json:
         print_json(describe_survey(participation.parameters))
     elif only_show:
-        show_survey(console(), participation.parameters)
+        show_survey(console(), participation.parameters, language)
     else:
-        status = _take_part(participation, item, as_json, **how)
+        given_answers = _read_given(participation, item, answers_file)
+        status = _take_part(participation, given_answers, language, as_json, **how)
         print_result(status, as_json, click.echo)
         # A script can tell from the exit code that it has to call again.
         if status.stage is Stage.WAITING:
@@ -98,9 +114,42 @@ def answer(
             raise click.exceptions.Exit(NOT_ACCEPTED)
 
 
+def _read_given(
+    participation: "Participation", item: str | None, answers_file: Path | None
+) -> "Sheet | None":
+    """The answers that were given as options; None if the person is to be asked."""
+    from faircount.client.answers import read_sheet
+
+    if item is None and answers_file is None:
+        return None
+    if item is not None and answers_file is not None:
+        raise ParameterError("give --item or --answers, not both")
+    questionnaire = participation.questionnaire
+    if answers_file is not None:
+        return read_sheet(questionnaire, _read_json(answers_file))
+    if len(questionnaire) > 1:
+        raise ParameterError(
+            f"--item answers one question, and the survey has {len(questionnaire)}: give "
+            "--answers FILE, or no option to be asked one by one"
+        )
+    return read_sheet(questionnaire, item)
+
+
+def _read_json(path: Path) -> Any:
+    data = read_file(path, "write your answers into it, as JSON")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        # The problem would quote the file, which holds somebody's answers.
+        raise ParameterError(
+            f'{path} is not JSON: write {{"text of a question": "your answer"}}'
+        ) from None
+
+
 def _take_part(
     participation: "Participation",
-    item: str | None,
+    given: "Sheet | None",
+    language: str | None,
     as_json: bool,
     *,
     again: bool,
@@ -117,9 +166,9 @@ def _take_part(
     # Without --again a device that has not answered yet asks for an answer. One that has answered
     # only visits: it sends the same bytes again, or does what the current phase needs.
     if not again and participation.status().stage is Stage.NOT_ANSWERED:
-        status = participation.answer(_choose_item(participation, item, yes, as_json))
-    elif item is not None:
-        status = participation.answer(item)
+        status = participation.submit(_choose(participation, given, language, yes, as_json))
+    elif given is not None:
+        status = participation.submit(given)
     else:
         status = participation.visit()
     if not stay or status.is_over:
@@ -149,27 +198,41 @@ def _make_reporter() -> "Callable[[ParticipationStatus], None]":
     return report
 
 
-def _choose_item(
-    participation: "Participation", item: str | None, yes: bool, as_json: bool
-) -> object:
-    """The answer to send; nothing is sent before a person has chosen and confirmed it."""
+def _choose(
+    participation: "Participation",
+    given: "Sheet | None",
+    language: str | None,
+    yes: bool,
+    as_json: bool,
+) -> "Sheet":
+    """The answers to send; nothing is sent before a person has chosen and confirmed them."""
+    from faircount.cli.answer_prompts import ask_questions, show_answers
     from faircount.cli.show import console
 
     # A program cannot answer a prompt, and nobody could have confirmed the answer.
     if as_json:
-        if item is None or not yes:
-            raise ParameterError("--json asks no questions: give --item ANSWER and --yes")
-        return item
-    show_survey(console(), participation.parameters)
-    chosen: object = item
-    if item is None:
-        items = participation.items
-        number = click.prompt("Number of your answer", type=click.IntRange(1, len(items)))
-        chosen = items[number - 1]
+        if given is None or not yes:
+            raise ParameterError(
+                "--json asks no questions: give --item ANSWER or --answers FILE, and --yes"
+            )
+        return given
+    out = console()
+    questionnaire = _in_language(participation.questionnaire, language)
+    # Several questions are shown one by one as they are asked, and need not be shown before.
+    is_asked_later = given is None and len(questionnaire) > 1
+    show_survey(out, participation.parameters, language, with_questions=not is_asked_later)
+    sheet = ask_questions(out, questionnaire) if given is None else given
     if not yes:
+        out.print()
+        show_answers(out, questionnaire, sheet)
         click.echo(_what_remains(participation.parameters))
-        click.confirm("Send this answer? It cannot be changed, only withdrawn", abort=True)
-    return chosen
+        what = "these answers? They" if len(sheet) > 1 else "this answer? It"
+        click.confirm(f"Send {what} cannot be changed, only withdrawn", abort=True)
+    return sheet
+
+
+def _in_language(questionnaire: "Questionnaire", language: str | None) -> "Questionnaire":
+    return questionnaire if language is None else questionnaire.in_language(language)
 
 
 def _what_remains(params: "SurveyParameters") -> str:
@@ -182,19 +245,29 @@ def _what_remains(params: "SurveyParameters") -> str:
     )
 
 
-def show_survey(out: "Console", params: "SurveyParameters") -> None:
+def show_survey(
+    out: "Console",
+    params: "SurveyParameters",
+    language: str | None = None,
+    *,
+    with_questions: bool = True,
+) -> None:
     """Show what a participant should read before answering.
 
     All of it comes from the parameters, to which the invitation is bound by a hash, so no server
     can change it.
     """
+    from faircount.cli.answer_prompts import show_questions
     from faircount.cli.show import make_definitions
 
     description = describe_survey(params)
-    out.print(f"{params.question}\n", markup=False)
-    numbered = enumerate(description["items"], 1)
-    out.print(make_definitions((f"{number}.", str(item)) for number, item in numbered))
-    out.print()
+    questionnaire = _in_language(params.questionnaire, language)
+    if with_questions:
+        show_questions(out, questionnaire)
+    else:
+        count = f"{len(questionnaire)} questions"
+        title = escape_controls(questionnaire.title)
+        out.print(f"{title}: {count}\n" if title else f"{count}\n", markup=False)
     names = (
         "asked_by",
         "purpose",
@@ -214,6 +287,7 @@ def show_survey(out: "Console", params: "SurveyParameters") -> None:
 def describe_survey(params: "SurveyParameters") -> dict[str, Any]:
     """A survey as a participant sees it, in words and lists."""
     from faircount.accounting.guarantee import format_delta
+    from faircount.core.questions.published import to_plain
     from faircount.protocol.survey.operators import (
         ROLES,
         format_fingerprint,
@@ -233,8 +307,7 @@ def describe_survey(params: "SurveyParameters") -> dict[str, Any]:
     if len(params.topology.phases) > 1:
         visits = f"{len(params.topology.phases)}: return when asked to (--stay does it for you)"
     return {
-        "question": params.question,
-        "items": list(params.mechanism.domain.labels),
+        **to_plain(params.questionnaire),
         "asked_by": params.owner,
         "purpose": params.purpose,
         "contact": params.contact,
@@ -243,8 +316,18 @@ def describe_survey(params: "SurveyParameters") -> dict[str, Any]:
         "these organizations publish: a name that stands nowhere else shows nothing",
         "people": f"at most {params.n_max:,} are invited; there is no result with fewer than "
         f"{params.minimum:,}",
-        "privacy": f"epsilon {params.epsilon:g}, delta {format_delta(params.delta)}, by "
-        f"{params.mechanism.name}",
+        "privacy": f"epsilon {params.epsilon:g}, delta {format_delta(params.delta)}"
+        f"{_of_all_answers(params)}, by {params.mechanism.name}",
         "visits": visits,
         "parameters": params.digest.hex(),
     }
+
+
+def _of_all_answers(params: "SurveyParameters") -> str:
+    """What the promise covers where there are several answers, and what a single one loses."""
+    single = params.single_epsilon
+    if single is None:
+        return ""
+    # Rounded up: a promise is never printed better than it is.
+    shown = math.ceil(1000 * single) / 1000
+    return f" for all your answers together (at most epsilon {shown:g} for a single one)"

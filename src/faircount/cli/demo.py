@@ -146,8 +146,9 @@ def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> 
     for stage, count in sorted(played.stages.items(), key=lambda entry: -entry[1]):
         stages.append(f"{count} {stage}")
     out.print(f"What the devices know at the end: {', '.join(stages)}.\n")
-    labels = survey.params.mechanism.domain.labels
-    counts = np.array([played.counted[str(item)] for item in labels])
+    answers = scenario.requirements.items
+    votes = played.count_answers()
+    counts = np.array([votes[position] for position in range(len(answers))])
     _show_result(out, survey, counts / counts.sum())
 
 
@@ -164,14 +165,16 @@ def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
             "another)"
         )
     floor = ""
-    if params.mechanism.floor:
+    if scenario.requirements.floor:
         floor = (
-            f", if at least {params.mechanism.floor} other people are known to choose each answer "
+            f", if at least {scenario.requirements.floor} other people are known to choose each "
+            "answer "
             "(its floor)"
         )
     out.print(
-        f"{params.question} {params.n_max} are invited and visit {times}; {scenario.leaving} drop "
-        f"out at some moment{dishonest}. There is no result with fewer than {params.minimum}. "
+        f"{params.questionnaire.text} {params.n_max} are invited and visit {times}; "
+        f"{scenario.leaving} drop out at some moment{dishonest}. There is no result with fewer "
+        f"than {params.minimum}. "
         f"{params.mechanism.name} in {params.topology} promises epsilon {params.epsilon:g} and "
         f"delta {format_delta(params.delta)}{floor}.",
         markup=False,
@@ -181,7 +184,8 @@ def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
 def _show_result(
     out: "Console", survey: "Survey", truth: "NDArray[np.float64] | None" = None
 ) -> None:
-    from faircount.cli.show import print_bars
+    from faircount.cli.show_questions import print_questions
+    from faircount.estimation.sheet_texts import sheet_words_of
     from faircount.protocol.survey.endings import describe_abort
     from faircount.protocol.wire.messages import Aborted
 
@@ -189,7 +193,9 @@ def _show_result(
     if isinstance(result, Aborted):
         out.print(f"No result: {describe_abort(result)}", markup=False)
         return
-    print_bars(out, result, truth=truth)
+    known = None if truth is None else {1: truth.tolist()}
+    several = len(result.questions) > 1
+    print_questions(out, result.questions, sheet_words_of(result), is_named=several, truth=known)
     source = "" if truth is None else " The truth is known here because they are simulated."
     out.print(f"\n{result.included} people are counted.{source}")
     if result.validity is not None and result.validity.proven:

@@ -40,6 +40,13 @@ FLOOR = "Minimum number of other people known to choose each item"
 COLLUDING = "Share of the users who may collude; at least one always counts as an insider"
 
 
+def parse_rate_option(_: click.Context, __: click.Parameter, given: str | None) -> float | None:
+    """The expected response rate, given as 60% or 0.6."""
+    from faircount.planning.minimum import parse_response_rate
+
+    return None if given is None else parse_response_rate(given)
+
+
 def parse_items(option: str, given: str) -> list[str]:
     """The items of an option, as `parse_list` reads them."""
     items = parse_list(option, "a,b,c", given)

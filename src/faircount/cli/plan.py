@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import COLLUDING, DELTA, FILE, FLOOR, JSON
+from faircount.cli.options import COLLUDING, DELTA, FILE, FLOOR, JSON, parse_rate_option
 from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -72,9 +72,10 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
 @click.option("--users", type=int, help="Number of people to invite, or of rows in the table.")
 @click.option(
     "--response-rate",
-    type=float,
-    help="Share of these people who will respond; the error is stated for them.  [default: 0.95 "
-    "in a survey, 1 in a table]",
+    metavar="RATE",
+    callback=parse_rate_option,
+    help="Expected response rate, such as 60%: errors are stated for so many responses, with the "
+    "chance that they reach the minimum.  [default: 95% in a survey, 100% in a table]",
 )
 @click.option(
     "--minimum",
@@ -253,7 +254,8 @@ def _show(out: "Console", made: "Plan", with_all: bool) -> None:
     _show_verdict(out, made)
     if made.forecast is not None:
         # What an owner decides first, in the words of `faircount survey create`.
-        out.print(f"\n{made.forecast.minimum_sentence} {made.forecast.terms}", markup=False)
+        needed = filter(None, (made.forecast.minimum_sentence, made.forecast.chance_sentence))
+        out.print(f"\n{' '.join(needed)} {made.forecast.terms}", markup=False)
         promise = promise_to_participants(question.epsilon, question.delta)
         out.print(f"\nParticipants will read: {promise}", markup=False)
     if with_all:

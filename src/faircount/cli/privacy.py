@@ -84,6 +84,7 @@ def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
                     [--epsilon or --delta] [--dropouts]
     decoys          --decoys, --epsilon or --delta
     laplace         --epsilon [--delta] [--users] [--insiders] [--dropouts]
+    server-joint    --epsilon [--delta]
     server-laplace  --epsilon [--delta]
     server-coins    --epsilon --delta
     placed-coins    --epsilon --delta [--users] [--insiders] [--dropouts]

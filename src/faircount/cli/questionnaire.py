@@ -1,7 +1,7 @@
 """`faircount run --questionnaire` and `faircount plan --questionnaire`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from faircount.analysis.ledger_file import Account
     from faircount.cli.deliver import Targets
-    from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
+    from faircount.core.questions.form import Form
+    from faircount.planning.forecast import Forecast
     from faircount.planning.questionnaire import QuestionnairePlan
 
 # Options of `faircount run` and `faircount plan` that a questionnaire has a use for.
@@ -22,8 +23,7 @@ RUN_OPTIONS = {
     "as_json", "out", "csv_file", "plot", "simulate_seed",
 }  # fmt: skip
 PLAN_OPTIONS = {"questionnaire", "purpose", "users", "epsilon", "as_json"}
-
-BAR_WIDTH = 24  # characters of the longest bar
+SURVEY_OPTIONS = {"minimum", "response_rate"}
 
 
 def run_questionnaire(
@@ -38,6 +38,7 @@ def run_questionnaire(
     from faircount.cli.deliver import deliver
     from faircount.cli.run import echo_written, settle
     from faircount.cli.show import console, print_json
+    from faircount.cli.show_questions import show_questions
     from faircount.core.entropy import SeededStream
     from faircount.estimation.sheet_drawing import save_questions
 
@@ -64,7 +65,7 @@ def run_questionnaire(
         if given["as_json"]:
             print_json(document)
         else:
-            _show(console(), result, level)
+            show_questions(console(), result, level)
 
     try:
         deliver(document, show, targets, lambda path: save_questions(result, path, level))
@@ -87,71 +88,81 @@ def refuse_others(context: click.Context, known: set[str]) -> None:
             )
 
 
-def _show(out: "Console", result: "QuestionnaireResult", level: float) -> None:
-    from faircount.cli.show import print_notes
-    from faircount.estimation.presentation import OUTSIDE_NOTE, SIMULATION
-    from faircount.estimation.sheet_result import is_outside
-
-    if result.simulation:
-        out.print(f"[bold]{SIMULATION}[/bold]\n")
-    title = result.mechanism.questionnaire.title
-    heading = f"{title}: " if title else ""
-    count = len(result.questions)
-    out.print(f"{heading}{result.included:,} users, {count} questions", markup=False)
-    marked = False
-    for question in result.estimates(level):
-        _show_question(out, question, level)
-        marked = marked or any(is_outside(row) for row in question.estimates)
-    if marked:
-        out.print(f"\n{OUTSIDE_NOTE}.", markup=False)
-    print_notes(out, result.notes)
-    out.print()
-    for label, text in result.statements(level):
-        out.print(f"{label.capitalize()}: {text}.", markup=False)
-
-
-def _show_question(out: "Console", question: "QuestionEstimates", level: float) -> None:
-    from faircount.cli.show import cell, make_table
-    from faircount.core.plain import format_level
-    from faircount.estimation.presentation import OUTSIDE_MARK
-    from faircount.estimation.sheet_result import format_value, is_outside, is_share, row_label
-
-    out.print()
-    out.print(cell(question.title), style="bold")
-    longest = max([row.estimate for row in question.estimates if is_share(row)], default=0.0)
-    rows = []
-    for row in question.estimates:
-        mark = OUTSIDE_MARK if is_outside(row) else " "
-        span = f"{format_value(row, row.low)} to {format_value(row, row.high)}{mark}"
-        share = row.estimate / longest if is_share(row) and longest > 0 else 0.0
-        bar = "█" * max(0, round(BAR_WIDTH * share))
-        rows.append([row_label(row), format_value(row, row.estimate), span, bar])
-    headings = ["answer", "estimate", f"{format_level(level)} interval", ""]
-    table = make_table(headings, rows, left=(0, 3))
-    table.columns[-1].style = "cyan"
-    out.print(table)
-
-
 def plan_questionnaire(context: click.Context, questions: Path) -> None:
     """Print groups, shares of epsilon and errors of a questionnaire."""
-    from faircount.cli.show import console, print_result
+    from faircount.cli.show import console, print_json
     from faircount.core.questions.form import read_form
     from faircount.planning.questionnaire import make_plan
 
-    refuse_others(context, PLAN_OPTIONS)
     given = context.params
-    is_named = context.get_parameter_source("purpose") is ParameterSource.COMMANDLINE
-    if is_named and given["purpose"] != "table":
-        raise ParameterError(
-            "a survey over the network has one question: plan a questionnaire with --for table"
-        )
+    is_survey = given["purpose"] == "survey"
+    refuse_others(context, PLAN_OPTIONS | SURVEY_OPTIONS if is_survey else PLAN_OPTIONS)
     if given["users"] is None or given["epsilon"] is None:
         raise FaircountError("give --users, the number of people, and --epsilon for all answers")
-    plan = make_plan(read_form(questions), given["users"], given["epsilon"])
-    print_result(plan, given["as_json"], lambda made: _show_plan(console(), made))
+    form = read_form(questions)
+    if is_survey:
+        expected = _forecast(form, given)
+        if given["as_json"]:
+            assert expected.sheet is not None  # noqa: S101 - `forecast_sheet` makes it
+            print_json({"purpose": "survey", **expected.sheet.to_dict(), **expected.to_dict()})
+        else:
+            _show_survey(console(), expected)
+        return
+    plan = make_plan(form, given["users"], given["epsilon"])
+    if given["as_json"]:
+        print_json({"purpose": "table", **plan.to_dict()})
+        return
+    out = console()
+    out.print(
+        f"{plan.users:,} users, epsilon {plan.mechanism.epsilon:g} for all answers of a person "
+        "together, on a table",
+        markup=False,
+    )
+    show_question_errors(out, plan)
+    show_advice(out, plan)
 
 
-def _show_plan(out: "Console", plan: "QuestionnairePlan") -> None:
+def _forecast(form: "Form", given: dict[str, Any]) -> "Forecast":
+    """What to expect of a survey with these questions, as `survey create` says it."""
+    from faircount.core.validation import expected_users
+    from faircount.planning.forecast import forecast_sheet
+    from faircount.planning.minimum import parse_minimum
+    from faircount.protocol import SERVERS
+
+    users = given["users"]
+    rate = given["response_rate"]
+    minimum = given["minimum"]
+    return forecast_sheet(
+        form,
+        users=users,
+        epsilon=given["epsilon"],
+        topology=SERVERS,
+        minimum=None if minimum is None else parse_minimum(minimum, users),
+        expected=None if rate is None else expected_users("response_rate", rate, users),
+    )
+
+
+def _show_survey(out: "Console", expected: "Forecast") -> None:
+    from faircount.planning.promise import promise_to_participants
+
+    sheet = expected.sheet
+    assert sheet is not None  # noqa: S101 - `forecast_sheet` makes it
+    noise = sheet.mechanism
+    out.print(
+        f"{expected.invited:,} people invited, epsilon {noise.epsilon:g} for all answers of a "
+        f"person together\n\n{expected.description}",
+        markup=False,
+    )
+    show_question_errors(out, sheet)
+    single = max(float(group.epsilon) for group in noise.groups)
+    several = single if len(noise.questionnaire) > 1 else None
+    promise = promise_to_participants(noise.epsilon, 0.0, several)
+    out.print(f"\nParticipants will read: {promise}", markup=False)
+    show_advice(out, sheet)
+
+
+def show_question_errors(out: "Console", plan: "QuestionnairePlan") -> None:
+    """Print a line per question: its kind, its group with its share of epsilon, and its error."""
     from faircount.cli.show import make_table
 
     rows = []
@@ -168,17 +179,17 @@ def _show_plan(out: "Console", plan: "QuestionnairePlan") -> None:
                 f"{target}{mark}",
             ]
         )
-    out.print(
-        f"{plan.users:,} users, epsilon {plan.mechanism.epsilon:g} for all answers of a person "
-        "together, on a table\n",
-        markup=False,
-    )
     heads = ["question", "kind", "group", "epsilon", "95% error", "wanted"]
+    out.print()
     out.print(make_table(heads, rows, left=(0, 1)))
     out.print(
         "\nErrors are in percentage points, those of a mean in percent of its range. Questions of "
-        "one group share one noise radius; the groups were found by search.",
+        "one group share one noise radius; a single answer loses at most the epsilon of its group.",
         markup=False,
     )
+
+
+def show_advice(out: "Console", plan: "QuestionnairePlan") -> None:
+    """Print what to do about targets that are not met, and about tables."""
     for sentence in plan.advice:
         out.print(f"\n{sentence[0].upper()}{sentence[1:]}", markup=False)

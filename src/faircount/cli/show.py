@@ -1,7 +1,6 @@
 """How results look in a terminal."""
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
@@ -103,7 +102,7 @@ def print_bars(
 
     An estimate outside its interval is marked, and the mark is explained below the table.
     """
-    from faircount.estimation.presentation import OUTSIDE_MARK, is_outside
+    from faircount.estimation.presentation import OUTSIDE_MARK, decimals_for, is_outside
     from faircount.estimation.result_texts import words_of
 
     words = words_of(result)
@@ -111,8 +110,7 @@ def print_bars(
     marks = is_outside(result, bounds)
     unmarked = " " if marks.any() else ""
     longest = max(float(result.estimates.max()), 1e-9)
-    # More decimal places than the noise allows would suggest an accuracy that is not there.
-    digits = _digits_for(float(bounds.width.max()) / 2)
+    digits = decimals_for(bounds)
     item_heading, estimate_heading, *_, consistent_heading = words.columns
     headings = [item_heading, estimate_heading, words.interval_heading(level)]
     sum_note = words.sum_note(result)
@@ -141,13 +139,6 @@ def print_bars(
         out.print(f"\n{words.outside_note}.", markup=False)
     if sum_note is not None:
         out.print(f"\n{sum_note}", markup=False)
-
-
-def _digits_for(half_width: float) -> int:
-    """Decimal places of a percentage that is accurate to plus or minus `half_width`."""
-    if half_width <= 0:
-        return 1
-    return min(max(1, -math.floor(math.log10(100 * half_width))), 6)
 
 
 def print_statements(

@@ -149,7 +149,9 @@ class RemoteServer:
                 message = (
                     f"{self.name} at {self.address} {problem}: nothing is lost, try again later"
                 )
-                raise UnreachableError(message).with_code("unreachable", server=self.label)
+                raise UnreachableError(message).with_code(
+                    "unreachable", server=self.label, address=self.address
+                )
             self._retry.sleep(max(pause, _requested_pause(answer)))
 
     def _attempt(

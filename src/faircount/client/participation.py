@@ -1,9 +1,9 @@
 """A participation in a survey over the network.
 
     participation = connect("https://count.example.org/#CODE")
-    participation.parameters.question        the survey, checked against the hash in the code
-    participation.items                      the possible answers
+    participation.questionnaire              what is asked, checked against the hash in the code
     participation.answer("Aldmoor")          choose, save, then send
+    participation.answer({"Which site?": "North", "Years here?": 4})    several questions
     participation.stay()                     until it is over: some topologies need several visits
     participation.status()                   sent, counted, not counted, withdrawn, ...
 
@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from faircount.client.answers import read_sheet
 from faircount.client.calls import RemoteServer
 from faircount.client.invitation_codes import Code, read_invitation
 from faircount.client.participation_status import (
@@ -34,7 +35,6 @@ from faircount.client.state_file import (
     default_state_file,
     parse_parameters,
 )
-from faircount.core.domain import escape_controls
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import (
     AnswerError,
@@ -43,6 +43,7 @@ from faircount.core.errors import (
     RefusedError,
     RemoteError,
 )
+from faircount.core.questions import Questionnaire, Sheet
 from faircount.protocol import (
     Client,
     ClientState,
@@ -53,6 +54,7 @@ from faircount.protocol import (
 )
 from faircount.protocol.roles.limits import decode_response
 from faircount.protocol.survey.operators import check_operators
+from faircount.protocol.survey.parameters import answers_of
 from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.messages import NotReady, Reason, Rejection, reject
 from faircount.transport.limits import MESSAGE_ANSWER, PARAMETERS_ANSWER
@@ -61,9 +63,6 @@ from faircount.transport.limits import MESSAGE_ANSWER, PARAMETERS_ANSWER
 MAX_EXCHANGES = 12
 
 SECONDS_BETWEEN_VISITS = 5.0
-
-# Items that an error lists; a longer list is cut off.
-LISTED_ITEMS = 20
 
 
 def connect(
@@ -114,22 +113,36 @@ class Participation:
         return self._fetch_parameters() if stored is None else stored.parameters
 
     @property
-    def items(self) -> tuple[object, ...]:
-        """The possible answers."""
-        return self.parameters.mechanism.domain.labels
+    def questionnaire(self) -> Questionnaire:
+        """What is asked."""
+        return self.parameters.questionnaire
 
-    def answer(self, item: object) -> ParticipationStatus:
-        """Answer, and send what can be sent now. Repeating the same answer continues the visit."""
-        position = self._position_of(item)
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The possible answers, if the survey has one question with exactly one answer."""
+        return tuple(str(label) for label in answers_of(self.questionnaire).labels)
+
+    def answer(self, answers: object) -> ParticipationStatus:
+        """Answer, and send what can be sent now. Repeating the same answers continues the visit.
+
+        answers: for one question its item; for several a dictionary by text or number, or a list in
+            their order. Several items are a list, numbers are numbers, None is "prefer not to say",
+            and questions that are not asked may be left out.
+        """
+        return self.submit(read_sheet(self.questionnaire, answers))
+
+    def submit(self, answers: Sheet) -> ParticipationStatus:
+        """Do the same with canonical answers, one per question, such as `read_sheet` returns."""
+        sheet = self.questionnaire.check_sheet(answers)
         with self.file.lock():
             is_new = self._load() is None
-            client = self._begin(position) if is_new else self._load_client()
-            if client.answer != position and client.withdrawn:
+            client = self._begin(sheet) if is_new else self._load_client()
+            if client.sheet != sheet and client.withdrawn:
                 raise AnswerError(
                     "you withdrew the answer that this invitation was used for: the invitation "
                     "cannot be used again"
                 )
-            if client.answer != position:
+            if client.sheet != sheet:
                 # A second report about the same person would cost privacy a second time.
                 raise AnswerError(
                     "this invitation was already used for another answer, which cannot be changed: "
@@ -235,28 +248,10 @@ class Participation:
             # A server that shows no signatures is one that has none.
             return b"", b""
 
-    def _position_of(self, item: object) -> int:
-        """The position of an item among the survey's items, also if it is given as text."""
-        labels = self.items
-        # The label itself first: 1 and "1" may be two different items.
-        if item in labels:
-            return labels.index(item)
-        for position, label in enumerate(labels):
-            if str(label) == str(item):
-                return position
-        # The items are public. What was given may be somebody's answer, so it is not repeated.
-        listed = ", ".join(escape_controls(label) for label in labels[:LISTED_ITEMS])
-        if len(labels) > LISTED_ITEMS:
-            listed += f" and {len(labels) - LISTED_ITEMS:,} more"
-        raise AnswerError(
-            f"the answer must be one of the {len(labels):,} items that the survey offers, spelled "
-            f"as here, in upper and lower case: {listed}"
-        )
-
-    def _begin(self, position: int) -> ClientState:
+    def _begin(self, sheet: Sheet) -> ClientState:
         """Draw the report and save it; only then may it be sent."""
         # Drawn once: two reports of one person with fresh noise would reveal more than one.
-        blank = ClientState(self.code.invitation, position)
+        blank = ClientState(self.code.invitation, sheet)
         client = self._client.start(self.parameters, blank, StandardCrypto(), SystemEntropy())
         self._save(client)
         return client

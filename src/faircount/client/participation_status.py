@@ -105,6 +105,8 @@ def _stage_of(client: ClientState | None) -> Stage:
     if client is None or client.state is None:
         return Stage.NOT_ANSWERED
     if client.outcome is not None:
+        # Verified when it arrived, with the aggregator's signature: nothing here is the
+        # coordinator's word alone.
         if not isinstance(client.outcome.message, Published):
             return Stage.NO_RESULT
         return Stage.COUNTED if client.counted else Stage.NOT_COUNTED
@@ -119,6 +121,8 @@ def is_withdrawal_acknowledged(client: ClientState) -> bool:
     """Whether the coordinator has signed that it stored the withdrawal."""
     if client.withdrawal is None:
         return False
+    # Compared by hash: the coordinator has signed these bytes and no others, so it cannot pass an
+    # older acknowledgement off as this one.
     wanted = sha256(encode(client.withdrawal)).digest()
     return any(
         acknowledgement.message_hash == wanted for acknowledgement in client.acknowledgements

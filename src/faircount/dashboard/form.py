@@ -8,12 +8,14 @@ from faircount.core.errors import FaircountError, ParameterError
 from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.sheets import people_of_sheet
 from faircount.owner.advice import SurveyRequirements, advise
+from faircount.owner.creation import GRACE, SurveyDescription, closing_time
 from faircount.owner.folder import OwnerFile
 from faircount.owner.invitation_texts import ENGLISH, printed_words
 from faircount.owner.people import People
-from faircount.owner.survey import GRACE, SurveyDescription
+from faircount.owner.questions import check_question, one_question
 from faircount.planning.minimum import parse_minimum
 from faircount.protocol import SurveyParameters
+from faircount.protocol.survey.parameters import answers_of
 
 Form = dict[str, Any]
 LONGEST_NAME = 60
@@ -21,10 +23,13 @@ FEWEST_PEOPLE = 2
 MOST_PEOPLE = 1_000_000
 """More people would not fit into one page, nor into one table of invitations."""
 
+SECONDS_PER_UNIT = {"days": 86400, "hours": 3600}
+"""The units in which the form asks how long people can answer."""
+
 SMALLEST_DELTA = sys.float_info.min
 """The planner needs a delta above 0."""
 
-TEXTS = ("question", "owner", "purpose", "contact", "population")
+TEXTS = ("owner", "purpose", "contact", "population")
 
 
 def wishes_of(form: Form) -> SurveyRequirements:
@@ -38,7 +43,12 @@ def wishes_of(form: Form) -> SurveyRequirements:
     written = _text(form, "minimum")
     minimum = parse_minimum(written, users) if written else None
     epsilon = _positive(form, "epsilon")
-    return SurveyRequirements(items, users, epsilon, _delta(form), minimum=minimum)
+    # While the owner types, there may be answers and no question yet; `create` asks for one.
+    questions = one_question(_text(form, "question") or "?", items)
+    rate = _response_rate(form)
+    return SurveyRequirements(
+        questions, users, epsilon, _delta(form), minimum=minimum, response_rate=rate
+    )
 
 
 def people_of(form: Form) -> People | None:
@@ -66,10 +76,40 @@ def _users(form: Form) -> int:
 
 
 def facts_of(form: Form) -> SurveyDescription:
-    """What a participant reads before answering."""
+    """What a participant reads before answering; a question is required now."""
+    check_question(_text(form, "question"))
     texts = {name: _text(form, name) for name in TEXTS}
-    seconds = _integer(form, "hours") * 3600
+    seconds = _seconds_open(form)
     return SurveyDescription(seconds=seconds, grace=GRACE, **texts)
+
+
+def closing_time_of(form: Form) -> str:
+    """The closing time that the form names, as ISO 8601; empty where it names a duration."""
+    written = _text(form, "closes")
+    return closing_time("closes", written)[1] if written else ""
+
+
+def _seconds_open(form: Form) -> int:
+    """For how long people can answer: until a closing time, or for days or hours."""
+    written = _text(form, "closes")
+    if written:
+        return closing_time("closes", written)[0]
+    unit = _text(form, "unit")
+    if unit not in SECONDS_PER_UNIT:
+        message = f"the time is given in one of {', '.join(SECONDS_PER_UNIT)}"
+        raise ParameterError(message).with_code("bad_call")
+    return _integer(form, "open_for") * SECONDS_PER_UNIT[unit]
+
+
+def _response_rate(form: Form) -> float | None:
+    """The expected response rate, which the form has in percent; None for nearly all."""
+    if not _text(form, "response_rate"):
+        return None
+    percent = _positive(form, "response_rate")
+    if percent > 100:
+        message = "the expected response rate is at most 100 %"
+        raise ParameterError(message).with_code("response_rate_form")
+    return percent / 100
 
 
 def form_of(params: SurveyParameters, owner: OwnerFile) -> Form:
@@ -77,14 +117,14 @@ def form_of(params: SurveyParameters, owner: OwnerFile) -> Form:
     is_unnamed = params.population == f"survey {params.survey.hex()}"
     epsilon, delta = owner.budget
     return {
-        "question": params.question,
-        "items": "\n".join(map(str, params.mechanism.domain.labels)),
+        "question": params.questionnaire.text,
+        "items": "\n".join(map(str, answers_of(params.questionnaire).labels)),
         "owner": params.owner,
         "purpose": params.purpose,
         "contact": params.contact,
         "users": str(params.n_max),
         "minimum": str(params.minimum),
-        "hours": str(max(1, params.phase_seconds[0] // 3600)),
+        **_duration_of(params.phase_seconds[0]),
         "invitation_language": owner.language,
         "epsilon": f"{params.epsilon:g}",
         "delta": f"{params.delta:g}",
@@ -92,6 +132,13 @@ def form_of(params: SurveyParameters, owner: OwnerFile) -> Form:
         "budget_epsilon": f"{epsilon:g}",
         "budget_delta": f"{delta:g}",
     }
+
+
+def _duration_of(seconds: int) -> Form:
+    """A duration in the fields of the form: in days if there are only whole ones, else in hours."""
+    unit = "hours" if seconds % SECONDS_PER_UNIT["days"] else "days"
+    # Rounded up: nobody gets less time than in the survey before.
+    return {"open_for": str(-(-seconds // SECONDS_PER_UNIT[unit])), "unit": unit}
 
 
 def budget_of(form: Form, wishes: SurveyRequirements) -> tuple[float, float]:
@@ -137,7 +184,10 @@ def advice(form: Form) -> dict[str, Any]:
         "half_width_95_at_minimum": found.half_width_95_at_minimum,
         "users_make_noise": not found.mechanism.servers_add_noise,
         "condition": condition,
-        "worthwhile": found.is_informative,
+        "worthwhile": found.is_informative and found.expects_enough,
+        "informative": found.is_informative,
+        "expected": found.expected,
+        "chance_of_minimum": found.chance_of_minimum,
         "half_width_95": found.half_width_95,
         "items": list(wishes.items),
         "epsilon": wishes.epsilon,

@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from faircount.client.calls import RetryPolicy
-from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.core.errors import (
+    FaircountError,
+    ParameterError,
+    RefusedError,
+    UnreachableError,
+)
 from faircount.core.files import read_file
 from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
@@ -20,7 +25,9 @@ from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.last_status import last_status, remember_status
 from faircount.dashboard.mailings import MailJobs, preview_mail, sent_mails
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
+from faircount.estimation.trend import match_questions, trend_rows
 from faircount.owner.budget import check_budget, existing_budget
+from faircount.owner.creation import create
 from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import invitations_csv, qr_rows
@@ -29,7 +36,7 @@ from faircount.owner.mail import Mailing, MailSettings
 from faircount.owner.people import People, is_email
 from faircount.owner.remote import BothServers
 from faircount.owner.repeat import next_folder, people_of
-from faircount.owner.survey import Survey, create
+from faircount.owner.survey import Survey
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.survey.operators import (
     ROLES,
@@ -37,6 +44,7 @@ from faircount.protocol.survey.operators import (
     has_one_operator,
     operator_of,
 )
+from faircount.protocol.survey.parameters import answers_of
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("invite", "open", "close", "extend", "abort", "repeat", "delete")
@@ -103,8 +111,8 @@ class Surveys:
         is_unnamed = params.population == f"survey {params.survey.hex()}"
         facts: dict[str, Any] = {
             "name": name,
-            "question": params.question,
-            "items": [str(label) for label in params.mechanism.domain.labels],
+            "question": params.questionnaire.text,
+            "items": [str(label) for label in answers_of(params.questionnaire).labels],
             "mechanism": params.mechanism.name,
             "proven": params.proven,
             "epsilon": params.epsilon,
@@ -121,6 +129,9 @@ class Surveys:
             "status": None,
             "last": None,
             "deleted": False,
+            # The folder keeps a result that was read, whatever the servers do.
+            "ended": survey.folder.statement_file.exists(),
+            "interrupted": False,
             "too_few": None,
             "problem": None,
         }
@@ -173,10 +184,15 @@ class Surveys:
         # A population's budget is never changed, whatever the form says.
         budget = existing_budget(servers, facts.population) or forms.budget_of(form, wishes)
         # Participants open the page at the coordinator, so its address goes into the links.
-        owner = OwnerFile(s1, s2, s1.address, budget, forms.language_of(form))
+        language = forms.language_of(form)
+        closes_at = forms.closing_time_of(form)
+        owner = OwnerFile(s1, s2, s1.address, budget, language, closes_at=closes_at)
         anyway = forms.is_wanted_anyway(form)
         survey, *_ = create(self.folder / name, wishes, facts, owner, people=people, anyway=anyway)
-        survey.invite()
+        # If a server goes away now, the page offers to continue: the survey exists already, and
+        # creating it once more would be refused.
+        with suppress(UnreachableError):
+            survey.invite()
         return self.one(name)
 
     def _people(self, form: forms.Form) -> People | None:
@@ -208,6 +224,8 @@ class Surveys:
             if not survey.folder.invitations_file.exists():
                 _check_budget_of(survey)
             survey.invite()
+        elif what == "open":
+            survey.open()
         elif what == "repeat":
             name = survey.repeat().folder.path.name
         elif what == "delete":
@@ -215,9 +233,7 @@ class Surveys:
             survey.latest_ending()
             survey.delete()
         else:
-            # The coordinator opens only if it knows everybody whom this folder invites.
-            sent = {"invited": len(survey.invitees())} if what == "open" else values
-            survey.servers.request(survey.params, what, **sent)
+            survey.servers.request(survey.params, what, **values)
         return self.one(name)
 
     def people(self, name: str) -> list[str]:
@@ -305,13 +321,23 @@ class Surveys:
         if not before:
             return {}
         last = max(before, key=_opening_time)
-        (change,) = last.trend(survey).changes
-        rows = zip(change.estimates, change.low, change.high, change.is_clear, strict=True)
-        changes = []
-        for item, (estimate, low, high, clear) in zip(survey.result().items, rows, strict=True):
-            bounds = {"estimate": float(estimate), "low": float(low), "high": float(high)}
-            changes.append({"item": str(item), **bounds, "clear": clear})
-        return {"before": last.folder.path.name, "changes": changes}
+        questions = []
+        for trend in last.trend(survey).questions:
+            (change,) = trend.changes
+            changes = []
+            for label, row, estimate in trend_rows(trend, change):
+                bounds = {"estimate": row.estimate, "low": row.low, "high": row.high}
+                named = {"item": label, "measure": estimate.measure}
+                changes.append({**named, **bounds, "clear": row.is_clear})
+            later = trend.series[-1]
+            questions.append({"number": later.number, "text": later.text, "changes": changes})
+        # The page of a survey with one question reads the changes themselves.
+        changes_of_one = questions[0]["changes"] if len(questions) == 1 else []
+        return {
+            "before": last.folder.path.name,
+            "changes": changes_of_one,
+            "questions": questions,
+        }
 
     def aggregator_status(self, name: str) -> dict[str, Any]:
         """The status at the aggregator, and the budget, or why they are not known right now."""
@@ -370,7 +396,7 @@ def _can_compare(earlier: Survey, later: Survey) -> bool:
         return False
     if earlier.params.population != later.params.population:
         return False
-    if earlier.params.mechanism.domain.labels != later.params.mechanism.domain.labels:
+    if not match_questions(earlier.params.questionnaire, later.params.questionnaire):
         return False
     # Only results that are kept here: asking the servers for each would take long.
     folders = (earlier.folder, later.folder)
@@ -403,9 +429,12 @@ def _coordinator_status(survey: Survey) -> dict[str, Any]:
     try:
         status = survey.servers.status(params)
     except FaircountError as problem:
-        # The owner has deleted it there; the folder keeps how it ended.
-        if problem.values.get("cause") == UNKNOWN and survey.folder.statement_file.exists():
-            return {"deleted": True, "last": last}
+        if problem.values.get("cause") == UNKNOWN:
+            # The owner has deleted it there, and the folder keeps how it ended; or inviting was
+            # interrupted before the coordinator knew of it, and can be repeated.
+            if survey.folder.statement_file.exists():
+                return {"deleted": True, "last": last}
+            return {"invited": False, "interrupted": True}
         return {"problem": error_payload(problem), "last": last}
     added = {
         "phase_index": phase_index(params, status["phase"]),

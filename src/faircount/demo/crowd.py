@@ -36,14 +36,14 @@ class Person:
     """A simulated participant.
 
     link: the invitation
-    item: the answer
+    sheet: the answers, one per question
     visits: after how many visits the person leaves for good; None if they stay
     never_sends: the device is switched off after it saved its state and before it sends anything
     is_malicious: the client sends fifty votes for one item and minus forty-nine for another
     """
 
     link: str = field(repr=False)
-    item: str = field(repr=False)
+    sheet: tuple[Any, ...] = field(repr=False)
     visits: int | None = None
     never_sends: bool = False
     is_malicious: bool = False
@@ -133,10 +133,10 @@ class Crowd:
         participation = self.participations[number]
         # Saved before the first visit: an honest client then sends it as if it were its own.
         if person.is_malicious and participation.file.load() is None:
-            save_invalid_report(participation, person.item)
+            save_invalid_report(participation, person.sheet)
         try:
             if not participation.status().is_over:
-                participation.answer(person.item)
+                participation.submit(person.sheet)
         except UnreachableError:
             # Expected of a device that is switched off; for all others the server is away.
             if not person.never_sends:
@@ -149,8 +149,8 @@ class Crowd:
         return {"stages": dict(Counter(stages)), "counted": counted}
 
 
-def save_invalid_report(participation: Participation, item: str) -> None:
-    """Save a client state whose report is not one vote, with the best proof that exists for it."""
+def save_invalid_report(participation: Participation, sheet: tuple[Any, ...]) -> None:
+    """Save a client state whose report is no sheet, with the best proof that exists for it."""
     # Here, because only this demonstration needs it.
     from faircount.demo.invalid_reports import INVALID
 
@@ -168,8 +168,8 @@ def save_invalid_report(participation: Participation, item: str) -> None:
     seed = entropy.bytes(SEED_BYTES)
     keys = crypto.keypair(entropy)
     state = make_report(params, invitation, row, seed, keys, entropy, crypto)
-    position = [str(label) for label in participation.items].index(item)
-    client = ClientState(invitation, position, state=state, waiting=(state.report,))
+    pretended = participation.questionnaire.check_sheet(sheet)
+    client = ClientState(invitation, pretended, state=state, waiting=(state.report,))
     address = participation.server.address
     participation.file.save(StoredParticipation(address, params.published, client))
 

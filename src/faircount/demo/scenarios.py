@@ -11,12 +11,16 @@ import numpy as np
 from faircount.client.calls import RemoteServer
 from faircount.client.participation import connect
 from faircount.core.errors import RefusedError
+from faircount.core.questions import Sheet
 from faircount.demo.crowd import Person
+from faircount.demo.simulated_answers import draw_sheets
 from faircount.demo.trial import Trial
 from faircount.owner.advice import SurveyRequirements
+from faircount.owner.creation import SurveyDescription, create
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import numbered_people
-from faircount.owner.survey import Survey, SurveyDescription, create
+from faircount.owner.questions import one_question
+from faircount.owner.survey import Survey
 from faircount.protocol import EXPLICIT
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -26,9 +30,8 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class Scenario:
     """A survey to be played.
 
-    requirements: what its owner requires
-    question: what is asked
-    answers: how many people will give each answer
+    requirements: what is asked, and what its owner requires
+    votes: how many people will give each answer to the only question; None to draw all answers
     leaving: how many people leave before the end
     crowds: number of processes with clients
     kills: how many of these processes are killed
@@ -37,13 +40,19 @@ class Scenario:
     """
 
     requirements: SurveyRequirements
-    question: str
-    answers: Mapping[str, int]
+    votes: Mapping[str, int] | None
     leaving: int
     crowds: int
     kills: int
     kills_coordinator: bool = False
     malicious: int = 0
+
+    def draw_sheets(self, draw: np.random.Generator) -> list[Sheet]:
+        """The answers of all people, in random order."""
+        if self.votes is None:
+            return draw_sheets(self.requirements.questionnaire, self.requirements.users, draw)
+        positions = np.repeat(range(len(self.votes)), list(self.votes.values()))
+        return [(int(position),) for position in draw.permutation(positions)]
 
 
 CITIES = {
@@ -57,8 +66,9 @@ CITIES = {
 
 # Two servers, one visit and proven reports, as a survey is planned by default; 15% leave.
 SERVERS_SURVEY = Scenario(
-    SurveyRequirements(tuple(CITIES), 300, 1.0, 1e-6, minimum=240),
-    "Which city do you live in?",
+    SurveyRequirements(
+        one_question("Which city do you live in?", CITIES), 300, 1.0, 1e-6, minimum=240
+    ),
     CITIES,
     leaving=45,
     crowds=3,
@@ -72,9 +82,15 @@ VOTES = {"Yes": 25, "No": 20, "Not sure": 15}
 # Algorithm 2 of the paper: 60 people hold each other's shares, and visit three times.
 PEERS_SURVEY = Scenario(
     SurveyRequirements(
-        tuple(VOTES), 60, 2.0, 1e-3, mechanism="dpds", topology=EXPLICIT, minimum=54, floor=14
+        one_question("Shall we move?", VOTES),
+        60,
+        2.0,
+        1e-3,
+        mechanism="dpds",
+        topology=EXPLICIT,
+        minimum=54,
+        floor=14,
     ),
-    "Shall we move?",
     VOTES,
     leaving=3,
     crowds=2,
@@ -85,8 +101,7 @@ DRINKS = {"Tea": 17, "Coffee": 16, "Water": 7}
 
 # The last of these 40 people is whoever watches the demonstration.
 YOUR_SURVEY = Scenario(
-    SurveyRequirements(tuple(DRINKS), 40, 2.0),
-    "What do you drink first in the morning?",
+    SurveyRequirements(one_question("What do you drink first in the morning?", DRINKS), 40, 2.0),
     DRINKS,
     leaving=0,
     crowds=1,
@@ -101,7 +116,6 @@ def prepare(trial: Trial, scenario: Scenario, name: str) -> Survey:
     # The population's budget is exactly what this survey spends.
     owner = OwnerFile(s1, s2, s1.address, (requirements.epsilon, requirements.delta))
     description = SurveyDescription(
-        scenario.question,
         owner="a made-up company",
         purpose="a demonstration",
         seconds=3600,
@@ -116,13 +130,13 @@ def people_of(survey: Survey, scenario: Scenario) -> list[Person]:
     """Everybody with an invitation and an answer, in random order."""
     # A fixed seed: the same people leave in every demonstration.
     draw = np.random.default_rng(7)
-    items = draw.permutation(np.repeat(list(scenario.answers), list(scenario.answers.values())))
+    sheets = scenario.draw_sheets(draw)
     kinds = _draw_kinds(scenario, draw)
     people = []
-    for place, (invitee, item) in enumerate(zip(survey.invitees(), items, strict=True)):
+    for place, (invitee, sheet) in enumerate(zip(survey.invitees(), sheets, strict=True)):
         link = invitee.code.link(survey.owner.public_address)
         make_person = kinds.get(place, Person)
-        people.append(make_person(link, str(item)))
+        people.append(make_person(link, sheet))
     return people
 
 
@@ -158,16 +172,14 @@ def answer_as_crowd(survey: Survey, folder: Path) -> int:
             )
     if len(survey.params.topology.phases) > 1:
         raise RefusedError("a simulated crowd visits once: create the survey in servers")
-    items = [str(label) for label in survey.params.mechanism.domain.labels]
-    # The first answers are more popular than the last, so that there is something to see.
-    weights = 1 / np.arange(1, len(items) + 1)
     draw = np.random.default_rng(7)
     missing = survey.pending_invitees()
     server = RemoteServer(survey.owner.public_address)
-    for number, invitee in enumerate(missing):
+    sheets = draw_sheets(survey.params.questionnaire, len(missing), draw)
+    for number, (invitee, sheet) in enumerate(zip(missing, sheets, strict=True)):
         link = invitee.code.link(survey.owner.public_address)
         participation = connect(link, state=folder / f"device-{number}", connection=server)
-        participation.answer(str(draw.choice(items, p=weights / weights.sum())))
+        participation.submit(sheet)
     server.close()
     return len(missing)
 
@@ -178,6 +190,6 @@ def answer_for_all_but_one(survey: Survey, folder: Path) -> str:
     server = RemoteServer(survey.owner.public_address)
     for number, person in enumerate(others):
         participation = connect(person.link, state=folder / f"device-{number}", connection=server)
-        participation.answer(person.item)
+        participation.submit(person.sheet)
     server.close()
     return last.link

@@ -17,6 +17,8 @@ from typing import Any
 
 from faircount.core.errors import FaircountError
 from faircount.core.files import make_private_folder
+from faircount.core.questions import Sheet
+from faircount.core.questions.kinds import Answer
 from faircount.demo.crowd import CrowdPlan, Person
 from faircount.demo.processes import Process
 from faircount.demo.scenarios import Scenario
@@ -96,7 +98,11 @@ class DemoOutcome:
     """How a survey ended: people by stage, and the answers of those who were counted."""
 
     stages: dict[str, int]
-    counted: Counter[str]
+    counted: tuple[Sheet, ...]
+
+    def count_answers(self) -> Counter[Answer]:
+        """How many of them gave each answer to the first question."""
+        return Counter(sheet[0] for sheet in self.counted)
 
 
 def play(
@@ -115,11 +121,11 @@ def play(
             crowd.process.stop()
 
     stages = Counter[str]()
-    counted = Counter[str]()
+    counted: list[Sheet] = []
     for crowd in crowds:
         stages.update(crowd.summary["stages"])
-        counted.update(crowd.plan.people[number].item for number in crowd.summary["counted"])
-    return DemoOutcome(dict(stages), counted)
+        counted += [crowd.plan.people[number].sheet for number in crowd.summary["counted"]]
+    return DemoOutcome(dict(stages), tuple(counted))
 
 
 def _start_crowds(

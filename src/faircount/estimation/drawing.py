@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from faircount.core import plain
+from faircount.core.arrays import Floats
 from faircount.core.domain import escape_controls
 from faircount.core.figures import create_axes, create_figure, save_figure
-from faircount.estimation.presentation import Frequencies
-from faircount.estimation.result_texts import words_of
+from faircount.estimation.presentation import MOST_DECIMALS, Described, Frequencies, decimals_for
+from faircount.estimation.result_texts import ResultWords, words_of
 
 if TYPE_CHECKING:
     from faircount.estimation.result import MeanResult
-    from faircount.estimation.trend import Trend
 
-MARKS = "os^DvPX"
 LONGEST = 40  # characters of an item beside its bar
 
 
 def _size(result: Frequencies) -> tuple[float, float]:
-    lines = len(_describe(result).splitlines())
+    lines = len(describe_survey(result).splitlines())
     question = 0.0
     if result.record is not None:
         question = 0.25 * len(wrap_text(result.record.question, 75).splitlines())
@@ -35,31 +34,40 @@ def draw_frequencies(
     if axes is None:
         axes = create_axes(*_size(result))
     bounds = result.interval(level, covers=covers)
-    places = np.arange(len(result.items))
-    axes.spines[["top", "right"]].set_visible(False)
-    shares = result.consistent if consistent else result.estimates
-    axes.barh(places, np.maximum(shares, 0), color="#8fb8ad")
-    axes.hlines(places, bounds.low, bounds.high, color="black", lw=1.2)
-    # An interval of length 0 would be an invisible line, so it gets a tick mark.
-    points = bounds.width <= 0
-    axes.plot(bounds.low[points], places[points], "|", color="black", markersize=9)
-    axes.set_yticks(places, [axis_label(item) for item in result.items])
-    axes.invert_yaxis()
-    axes.set_xlabel(_axis_text(result, level, covers, consistent=consistent), size=9)
     words = words_of(result)
-    axes.xaxis.set_major_formatter(lambda value, _: words.tick(value))
-    beside = {"xytext": (5, 0), "textcoords": "offset points", "va": "center", "size": 8}
-    for place, share, low, high in zip(places, shares, bounds.low, bounds.high, strict=True):
+    shares = result.consistent if consistent else result.estimates
+    digits = decimals_for(bounds)
+    texts = []
+    for share, low, high in zip(shares, bounds.low, bounds.high, strict=True):
         # With its interval: a share alone would read as the number where the line ends.
-        text = f"{words.percent(share)} ({words.range(low, high)})"
-        axes.annotate(text, (max(share, high, 0), place), **beside)
+        texts.append(f"{words.percent(share, digits)} ({words.range(low, high, digits)})")
+    draw_bars(axes, shares, (bounds.low, bounds.high), texts)
+    axes.set_yticks(np.arange(len(texts)), [axis_label(item) for item in result.items])
+    axes.set_xlabel(_axis_text(result, level, covers, consistent=consistent), size=9)
+    write_ticks(axes.xaxis, words)
     _set_heading(axes, result)
     return axes
 
 
+def draw_bars(axes: Any, shares: Floats, bounds: tuple[Floats, Floats], texts: list[str]) -> None:
+    """Draw a bar per share with its interval, from top to bottom, and a text beside each."""
+    low, high = bounds
+    places = np.arange(len(texts))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.barh(places, np.maximum(shares, 0), color="#8fb8ad")
+    axes.hlines(places, low, high, color="black", lw=1.2)
+    # An interval of length 0 would be an invisible line, so it gets a tick mark.
+    points = high - low <= 0
+    axes.plot(low[points], places[points], "|", color="black", markersize=9)
+    axes.invert_yaxis()
+    beside = {"xytext": (5, 0), "textcoords": "offset points", "va": "center", "size": 8}
+    for place, share, end, text in zip(places, shares, high, texts, strict=True):
+        axes.annotate(text, (max(share, end, 0), place), **beside)
+
+
 def _set_heading(axes: Any, result: Frequencies) -> None:
     """Write the question above the bars, and the survey and the guarantee in small print."""
-    about = _describe(result)
+    about = describe_survey(result)
     if result.record is None:
         _set_title(axes, about)
         return
@@ -68,9 +76,30 @@ def _set_heading(axes: Any, result: Frequencies) -> None:
     if len(axes.figure.axes) > 1:
         _set_title(axes, f"{question}\n{about}")
         return
-    axes.figure.suptitle(question, x=0.02, ha="left", size=12)
+    set_survey_heading(axes.figure, question, about)
+
+
+def set_survey_heading(figure: Any, question: str, about: str) -> None:
+    """Write the question above the charts of a figure, and what belongs to it below them."""
+    figure.suptitle(question, x=0.02, ha="left", size=12)
     # Below: on a slide the question and the bars come first.
-    axes.figure.supxlabel(about, x=0.02, ha="left", size=7, color="0.35")
+    figure.supxlabel(about, x=0.02, ha="left", size=7, color="0.35")
+
+
+def write_ticks(axis: Any, words: ResultWords) -> None:
+    """Write percentages along an axis, all with as many decimal places as one of them needs."""
+
+    def write(value: float, _: object) -> str:
+        ticks = 100 * np.asarray(axis.get_majorticklocs())
+        # Ticks are round numbers with rounding errors, which are no reason for more places.
+        places = (digits for digits in range(MOST_DECIMALS) if _is_round(ticks, digits))
+        return words.percent(value, next(places, MOST_DECIMALS))
+
+    axis.set_major_formatter(write)
+
+
+def _is_round(values: Floats, digits: int) -> bool:
+    return bool(np.allclose(values, np.round(values, digits), rtol=0, atol=1e-9))
 
 
 def _axis_text(result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
@@ -81,65 +110,6 @@ def _axis_text(result: Frequencies, level: float, covers: str, *, consistent: bo
     if sum_note is not None and not consistent:
         text += "\n" + sum_note
     return text
-
-
-def draw_trend(trend: "Trend", axes: Any = None) -> Any:
-    """Draw shares over several surveys, a line per item with intervals, and return the axes."""
-    if axes is None:
-        axes = create_axes(*_trend_size(trend))
-    axes.spines[["top", "right"]].set_visible(False)
-    places = np.arange(len(trend.results), dtype=np.float64)
-    shares = np.array([result.estimates for result in trend.results])
-    bounds = [result.interval(trend.level, covers=trend.covers) for result in trend.results]
-    count = len(trend.items)
-    for item, label in enumerate(trend.items):
-        # Beside each other, so that intervals do not cover one another.
-        at = places + 0.3 * ((item + 0.5) / count - 0.5)
-        low = [bound.low[item] for bound in bounds]
-        high = [bound.high[item] for bound in bounds]
-        colour = f"C{item % 10}"
-        # Marks differ too, for readers who cannot tell colours apart.
-        mark = MARKS[item % len(MARKS)]
-        axes.plot(at, shares[:, item], f"{mark}-", color=colour, label=axis_label(label), lw=1.4)
-        axes.vlines(at, low, high, color=colour, lw=1.2)
-    titles = [axis_label(title).replace(", ", "\n") for title in trend.titles]
-    axes.set_xticks(places, titles)
-    axes.set_xlim(-0.4, len(places) - 0.6)
-    axes.set_ylim(bottom=min(0.0, float(shares.min())))
-    words = words_of(trend.results[-1])
-    axes.yaxis.set_major_formatter(lambda value, _: words.tick(value))
-    axes.set_ylabel(words.trend_axis(trend.level), size=9)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
-    _set_trend_heading(axes, trend)
-    return axes
-
-
-def _trend_size(trend: "Trend") -> tuple[float, float]:
-    return 8, max(4.2, 2.2 + 0.22 * len(trend.items))
-
-
-def _set_trend_heading(axes: Any, trend: "Trend") -> None:
-    lines = []
-    for name, result in zip(trend.names, trend.results, strict=True):
-        people = f"{result.included:,} counted"
-        if result.record is not None:
-            people = words_of(result).people(result.record)
-        epsilon = f"epsilon {result.guarantee.epsilon:.4g}"
-        lines.append(wrap_text(f"{name}: {people}; {epsilon}"))
-    record = trend.results[-1].record
-    if record is not None and len(axes.figure.axes) == 1:
-        axes.figure.suptitle(wrap_text(record.question, 75), x=0.02, ha="left", size=12)
-    _set_title(axes, "\n".join(lines))
-
-
-def save_trend(trend: "Trend", path: Path) -> None:
-    """Draw a trend into a file, in the format of its suffix."""
-    figure = create_figure(*_trend_size(trend))
-    draw_trend(trend, figure.add_subplot())
-    parts = []
-    for name, result in zip(trend.names, trend.results, strict=True):
-        parts.append(f"{name}: {_claim(result)}")
-    save_figure(figure, path, escape_controls("; ".join(parts)))
 
 
 def draw_mean(result: "MeanResult", level: float, covers: str, axes: Any = None) -> Any:
@@ -155,7 +125,7 @@ def draw_mean(result: "MeanResult", level: float, covers: str, axes: Any = None)
     axes.set_xlim(min(-1.05, result.estimate - 0.05), max(1.05, result.estimate + 0.05))
     interval = f"{plain.format_level(level)} interval"
     axes.set_xlabel(f"mean of {result.included:,} users, with its {interval}")
-    _set_title(axes, wrap_text(_claim(result)))
+    _set_title(axes, wrap_text(claim_text(result)))
     return axes
 
 
@@ -165,22 +135,29 @@ def save_frequencies(
     """Draw frequencies into a file, in the format of its suffix."""
     figure = create_figure(*_size(result))
     draw_frequencies(result, level, covers, figure.add_subplot(), consistent=consistent)
-    description = _claim(result)
+    save_described(figure, path, result)
+
+
+def save_described(figure: Any, path: Path, result: Described, *more: str) -> None:
+    """Save a figure with the survey and the guarantee in its description."""
+    lines = []
     if result.record is not None:
         record_lines = words_of(result).record_lines(result.record)
         lines = [f"{label}: {text}" for label, text in record_lines]
-        description = "; ".join([*lines, description])
-    save_figure(figure, path, escape_controls(description))
+    save_figure(figure, path, escape_controls("; ".join([*lines, claim_text(result), *more])))
 
 
-def _describe(result: Frequencies) -> str:
-    """The survey and the guarantee, as lines of small print."""
-    claim = wrap_text(_claim(result))
+def describe_survey(result: Described, *more: str) -> str:
+    """The survey and the guarantee, as lines of small print; `more` follows the guarantee."""
+    claim = wrap_text("; ".join([claim_text(result), *more]))
     if result.record is None:
         return claim
     record = result.record
     words = words_of(result)
-    facts = (record.owner, words.dates(record), words.people(record), words.survey_id(record))
+    facts = [record.owner, words.dates(record), words.people(record), words.survey_id(record)]
+    # On a slide, two operators need no space; one of both servers must not be hidden.
+    if record.one_operator:
+        facts.append(words.servers(record))
     about = "; ".join(filter(None, facts))
     return f"{wrap_text(about)}\n{claim}"
 
@@ -195,7 +172,7 @@ def _set_title(axes: Any, text: str) -> None:
     axes.set_title(text, size=7, loc="left", color="0.35")
 
 
-def _claim(result: "Frequencies | MeanResult") -> str:
+def claim_text(result: "Described | MeanResult") -> str:
     """Return the guarantee in words, or the warning that a simulation has none."""
     words = words_of(result)
     return words.simulation if result.simulation else words.claim(result.guarantee)

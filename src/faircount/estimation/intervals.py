@@ -50,6 +50,21 @@ _CELLS = 2_000_000
 Bounds = tuple[Floats, Floats]
 
 
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How often intervals cover the truth, and which truth; the fields are those of `Intervals`."""
+
+    level: float
+    covers: str
+    simultaneous: bool
+    method: str
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether the level holds only approximately."""
+        return self.method.startswith(APPROXIMATE)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Intervals(ArrayValue):
     """Lower and upper bounds of frequencies.
@@ -78,9 +93,14 @@ class Intervals(ArrayValue):
         return self.high - self.low
 
     @property
+    def coverage(self) -> Coverage:
+        """How often they cover the truth, and which truth."""
+        return Coverage(self.level, self.covers, self.simultaneous, self.method)
+
+    @property
     def is_approximate(self) -> bool:
         """Whether the level holds only approximately."""
-        return self.method.startswith(APPROXIMATE)
+        return self.coverage.is_approximate
 
     def contains(self, truth: ArrayLike) -> NDArray[np.bool_]:
         """Return for every item whether the interval contains the true frequency."""
@@ -135,6 +155,18 @@ def interval(
     if simultaneous:
         method += f"; {'Sidak' if independent else 'Bonferroni'} over {items} items"
     return Intervals(*bounds, float(level), covers, simultaneous, method)
+
+
+def bound_shares(
+    counts: ArrayLike, noise: NoiseLaw, included: int, error: float, covers: str
+) -> Bounds:
+    """Return bounds of shares whose counts have this noise.
+
+    Each interval misses its share with a probability of at most `error`.
+    """
+    channel = Channel(1.0, noise=noise)
+    points = _check_sums(counts, channel, included)
+    return _invert(points, channel, included, error, covers)[0]
 
 
 def error_per_item(error: float, items: int, simultaneous: bool, independent: bool) -> float:

@@ -202,6 +202,39 @@ def two_point_interval(
     return _clip(float(2 * low[0] - 1) * magnitude, float(2 * high[0] - 1) * magnitude)
 
 
+def bound_drawn_mean(mean: float, people: int, error: float) -> tuple[float, float]:
+    """Return bounds of a population's mean, where people drawn from it have this mean.
+
+    Of their values only the range [0, 1] is known. A mean m of a population leads to one of at
+    least x > m with a probability of at most exp(-n KL(x, m)), KL being the divergence of two coins
+    (Hoeffding 1963). Both ends may be wrong with half of the error. The lower end falls with n for
+    a given sum, and the upper end rises as n falls: whoever knows n only between bounds uses these.
+    """
+    limit = math.log(2 / error) / people
+
+    def is_far(center: float) -> bool:
+        return _coin_divergence(mean, center) > limit
+
+    # From `mean` outwards the divergence grows. The outer end of the last bracket is returned, so
+    # that the interval may be 1e-9 too wide, but not too narrow.
+    low = 0.0
+    if mean > 0 and is_far(0.0):
+        low = last_float(is_far, 0.0, mean, 1e-9)
+    high = 1.0
+    if mean < 1 and is_far(1.0):
+        high = 1 - last_float(lambda gap: is_far(1 - gap), 0.0, 1 - mean, 1e-9)
+    return low, high
+
+
+def _coin_divergence(mean: float, center: float) -> float:
+    """Return KL(mean, center), the divergence of a coin of `mean` from one of `center`."""
+    total = 0.0
+    for share, other in ((mean, center), (1 - mean, 1 - center)):
+        if share > 0:
+            total += share * math.log(share / other) if other > 0 else math.inf
+    return total
+
+
 def _clip(low: float, high: float) -> tuple[float, float]:
     """Cut an interval off at -1 and 1, where all means lie."""
     return min(max(low, -1.0), 1.0), min(max(high, -1.0), 1.0)

@@ -5,9 +5,10 @@ noise can push it below 0 or above 1, where no share is, and the interval ends t
 marked and the mark is explained.
 """
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -47,7 +48,45 @@ OUTSIDE_NOTE = (
 SMALLEST_SHOWN = 0.0005
 """A sum that is closer to 1 is written as 100.0%."""
 
+MOST_DECIMALS = 6
+
 SHORT = 4  # items that a short form names
+
+
+class Summed(Protocol):
+    """Shares of all answers to a question, which should sum to 100%."""
+
+    @property
+    def unusual_sum(self) -> float | None:
+        """Their sum, if it is not 100%."""
+
+
+class Described(Protocol):
+    """What every result of people has, of one question or of several."""
+
+    @property
+    def included(self) -> int:
+        """Number of users in the sums."""
+
+    @property
+    def record(self) -> SurveyRecord | None:
+        """The survey that the result is about; None where there was none."""
+
+    @property
+    def validity(self) -> Validity | None:
+        """What was proven of the reports."""
+
+    @property
+    def assumption(self) -> str:
+        """What the result assumes about the clients, in words."""
+
+    @property
+    def simulation(self) -> bool:
+        """Whether the randomness was not the operating system's."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What may be claimed without naming the adversary."""
 
 
 class Frequencies(ArrayValue, ABC):
@@ -100,6 +139,8 @@ class Frequencies(ArrayValue, ABC):
     @property
     def assumption(self) -> str:
         """What the result assumes about the clients, in words."""
+        # Nothing is claimed about reports that did not travel: without a proof a client may have
+        # sent more than one vote.
         return ASSUMPTIONS[self.validity is not None and self.validity.proven]
 
     @property
@@ -112,12 +153,20 @@ class Frequencies(ArrayValue, ABC):
     def raw(self) -> Floats:
         """Unbiased frequencies of every item by itself, which need not sum to one."""
 
+    @property
+    def unusual_sum(self) -> float | None:
+        """The sum of the estimates, if it is not 100%."""
+        total = float(self.estimates.sum())
+        return None if abs(total - 1) < SMALLEST_SHOWN else total
+
     @cached_property
     def consistent(self) -> Floats:
         """The nearest frequencies that are not negative and sum to one.
 
         They are biased: small ones are pulled up, large ones down.
         """
+        # Made from the estimates and not from the raw ones, so that exports of both agree about
+        # which item is ahead.
         return read_only(project_to_simplex(self.estimates))
 
     @property
@@ -223,6 +272,7 @@ class Frequencies(ArrayValue, ABC):
             lines.append(SIMULATION)
         if self.record is not None:
             lines += [f"{label}: {escape_controls(text)}" for label, text in self.record.lines]
+        # Results of tables have no topology: nothing travelled.
         through = f", topology {self.topology}" if self.topology else ""
         lines.append(f"{self.name}: {self.included} users, {len(labels)} items{through}")
         rows = zip(labels, self.estimates, bounds.low, bounds.high, outside, strict=True)
@@ -282,6 +332,7 @@ class Frequencies(ArrayValue, ABC):
 
     def _html_table(self, bounds: Intervals) -> str:
         outside = is_outside(self, bounds)
+        # Where the estimates sum to 100% a second column would only repeat them.
         has_other_sum = describe_sum(self) is not None
         # The longest bar fills its cell. Estimates may all be 0 or negative.
         longest = max(float(self.estimates.max()), 1e-9)
@@ -289,21 +340,22 @@ class Frequencies(ArrayValue, ABC):
         if has_other_sum:
             headings.insert(3, "consistent")
         table = []
+        digits = decimals_for(bounds)
         for place, item in enumerate(self.items):
             estimate = float(self.estimates[place])
-            span = f"{bounds.low[place]:.1%} to {bounds.high[place]:.1%}"
+            span = f"{bounds.low[place]:.{digits}%} to {bounds.high[place]:.{digits}%}"
             if outside[place]:
                 span += f" {OUTSIDE_MARK}"
-            row = [plain.escape_html(item), f"{estimate:z.1%}", span]
+            row = [plain.escape_html(item), f"{estimate:z.{digits}%}", span]
             if has_other_sum:
-                row.append(f"{self.consistent[place]:.1%}")
+                row.append(f"{self.consistent[place]:.{digits}%}")
             table.append([*row, plain.html_bar(estimate / longest)])
         return plain.html_table(headings, table)
 
 
-def describe_sum(result: Frequencies) -> str | None:
+def describe_sum(result: Summed) -> str | None:
     """Why the estimates do not sum to 100%, in a sentence; None where they do."""
-    total = estimates_sum(result)
+    total = result.unusual_sum
     if total is None:
         return None
     return (
@@ -312,14 +364,25 @@ def describe_sum(result: Frequencies) -> str | None:
     )
 
 
-def estimates_sum(result: Frequencies) -> float | None:
-    """The sum of the estimates, if it is not 100%."""
-    total = float(result.estimates.sum())
-    return None if abs(total - 1) < SMALLEST_SHOWN else total
+def decimals_for(bounds: Intervals) -> int:
+    """Decimal places of all percentages beside these intervals, at least one.
+
+    One number for a whole table: shares with different numbers of digits are hard to compare, and
+    more digits than the noise allows would suggest an accuracy that is not there.
+    """
+    return count_decimals(100 * float(bounds.width.max()) / 2, least=1)
+
+
+def count_decimals(half_width: float, least: int = 0) -> int:
+    """Decimal places of a number that is accurate to plus or minus `half_width`."""
+    if half_width <= 0:
+        return least
+    return min(max(least, -math.floor(math.log10(half_width))), MOST_DECIMALS)
 
 
 def is_outside(result: Frequencies, bounds: Intervals) -> Bools:
     """Return which estimates lie outside their interval."""
+    # Exact intervals may end in the estimate itself, which rounding moves by a digit.
     below = result.estimates < bounds.low - 1e-12
     above = result.estimates > bounds.high + 1e-12
     return np.asarray(below | above)

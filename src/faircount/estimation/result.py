@@ -23,6 +23,8 @@ from faircount.mechanisms.local_mean import LocalMean
 
 def void_if(simulation: bool, guarantee: Guarantee) -> Guarantee:
     """Return the guarantee, marked as void if the randomness was seeded."""
+    # Marked and not removed: a simulation should look like the real thing, and be recognized as
+    # none wherever its guarantee is copied to.
     return replace(guarantee, void=Void.SEEDED) if simulation else guarantee
 
 
@@ -108,12 +110,16 @@ class Result(Frequencies):
     @cached_property
     def standard_errors(self) -> Floats:
         """Standard deviation of the privacy noise, at the consistent estimates."""
+        # The variance of sampling depends on the frequency: at a negative estimate it would be
+        # negative, so it is taken at the nearest possible frequencies.
         return read_only(np.sqrt(self.mechanism.variance(self.consistent, self.included)))
 
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """One guarantee per adversary, the weakest first; missing users are accounted for."""
         stated = [
+            # For those who are in the sums: whoever dropped out has taken a share of the noise
+            # along.
             add_conditions(guarantee, self.assumptions)
             for guarantee in self.mechanism.stated_guarantees(self.included)
         ]
@@ -149,6 +155,7 @@ class Result(Frequencies):
         """
         return interval(
             self.aggregate,
+            # The law of the noise of those who are in the sums, not of those who were planned for.
             self.mechanism.channel(self.included),
             self.included,
             level=level,
@@ -201,6 +208,8 @@ class MeanResult:
         Two-valued reports (Duchi) cannot tell the two apart; their exact interval serves for both.
         """
         magnitude = self.mechanism.report_magnitude
+        # A report that is plus or minus one value is a coin: its sum has a binomial law, which is
+        # inverted exactly.
         if magnitude is not None:
             return two_point_interval(self.estimate, magnitude, self.included, level=level)
         return reports_interval(

@@ -18,18 +18,18 @@ from faircount.accounting.guarantee import (
     format_rounded_up,
 )
 from faircount.core import plain
-from faircount.estimation.intervals import Intervals
+from faircount.estimation.intervals import Coverage, Intervals
 from faircount.estimation.presentation import (
     OUTSIDE_MARK,
     OUTSIDE_NOTE,
     REPETITION,
     SIMULATION,
-    Frequencies,
+    Described,
+    Summed,
     describe_sum,
-    estimates_sum,
 )
 from faircount.estimation.record import ENGLISH, SurveyRecord
-from faircount.estimation.validity import FAILURE_BITS
+from faircount.estimation.validity import FAILURE_BITS, Validity
 
 
 class ResultWords:
@@ -62,10 +62,6 @@ class ResultWords:
         """A share as a percentage; the z turns a rounded -0.0% into 0.0%."""
         return f"{share:z.{digits}%}"
 
-    def tick(self, share: float) -> str:
-        """A share beside an axis."""
-        return f"{100 * share:.3g}%"
-
     def range(self, low: float, high: float, digits: int = 1) -> str:
         """An interval of shares."""
         return f"{self.percent(low, digits)} to {self.percent(high, digits)}"
@@ -74,11 +70,12 @@ class ResultWords:
         """The title of the column of intervals."""
         return f"{plain.format_level(level)} interval"
 
-    def interval_text(self, level: float, bounds: Intervals) -> str:
+    def interval_text(self, level: float, bounds: Intervals | Coverage) -> str:
         """What the intervals cover."""
-        return f"{plain.format_level(level)} each; {bounds.method}"
+        scope = "all together" if bounds.simultaneous else "each"
+        return f"{plain.format_level(level)} {scope}; {bounds.method}"
 
-    def axis(self, result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
+    def axis(self, result: Described, level: float, covers: str, *, consistent: bool) -> str:
         """What the bars and lines of a figure are."""
         kind = "consistent share" if consistent else "share"
         # A table has users, who need not be people; a survey has people.
@@ -92,18 +89,14 @@ class ResultWords:
         """What the lines of a trend are."""
         return f"share, with {plain.format_level(level)} intervals"
 
-    def sum_note(self, result: Frequencies) -> str | None:
+    def sum_note(self, result: Summed) -> str | None:
         """Why the estimates do not sum to 100%; None where they do."""
         return describe_sum(result)
 
-    def short_sum_note(self, result: Frequencies) -> str | None:
+    def short_sum_note(self, result: Summed) -> str | None:
         """The same without what is about numbers that a figure does not show."""
         note = self.sum_note(result)
         return None if note is None else note.partition("; ")[0]
-
-    def counted_heading(self, result: Frequencies) -> str:
-        """What a result is about, in a line."""
-        return f"{result.name}, {result.included:,} people counted, {len(result.items)} items"
 
     def claim(self, guarantee: Guarantee) -> str:
         """The guarantee in the terms of experts."""
@@ -121,13 +114,13 @@ class ResultWords:
         """The guarantee in one plain sentence."""
         return guarantee.sentence
 
-    def statement(self, result: Frequencies) -> str:
+    def statement(self, result: Described) -> str:
         """What is known or assumed about the reports."""
         if result.validity is not None:
             return str(result.validity)
         return self.assumption_text(result)
 
-    def assumption_text(self, result: Frequencies) -> str:
+    def assumption_text(self, result: Described) -> str:
         """What is assumed about the clients."""
         return f"Assumption: {result.assumption}."
 
@@ -138,6 +131,10 @@ class ResultWords:
     def people(self, record: SurveyRecord) -> str:
         """How many were invited, responded and were counted."""
         return record.people
+
+    def servers(self, record: SurveyRecord) -> str:
+        """Who ran both servers; empty if nobody recorded it."""
+        return record.servers
 
     def dates(self, record: SurveyRecord) -> str:
         """When the survey was open; empty if nobody recorded it."""
@@ -202,6 +199,7 @@ _GERMAN_CONDITIONS: Mapping[AssumptionCode, str] = {
     AssumptionCode.PUBLIC_MISSING: "es ist öffentlich, wer keine Antwort hat",
     AssumptionCode.PUBLIC_OUTSIDE: "es ist öffentlich, wer eine Antwort außerhalb der Liste hat",
     AssumptionCode.ROWS_ARE_PEOPLE: "jede Zeile ist eine andere Person",
+    AssumptionCode.ONE_OPERATOR: "niemand, der beide Server betreibt, fügt deren Anteile zusammen",
     AssumptionCode.OTHER: "{text}",
 }
 
@@ -245,10 +243,6 @@ class GermanWords(ResultWords):
         """A share as a percentage."""
         return _in_german(f"{100 * share:z.{digits}f}") + "\u00a0%"
 
-    def tick(self, share: float) -> str:
-        """A share beside an axis."""
-        return _in_german(f"{100 * share:.3g}") + "\u00a0%"
-
     def range(self, low: float, high: float, digits: int = 1) -> str:
         """An interval of shares."""
         return f"{self.percent(low, digits)} bis {self.percent(high, digits)}"
@@ -257,7 +251,7 @@ class GermanWords(ResultWords):
         """The title of the column of intervals."""
         return f"{_german_level(level)}-Intervall"
 
-    def interval_text(self, level: float, bounds: Intervals) -> str:
+    def interval_text(self, level: float, bounds: Intervals | Coverage) -> str:
         """What the intervals cover."""
         kind = "angenähert" if bounds.is_approximate else "exakt"
         covered = "nur das Rauschen zum Schutz der Privatheit"
@@ -266,7 +260,7 @@ class GermanWords(ResultWords):
         scope = "gemeinsam" if bounds.simultaneous else "für jede Antwort"
         return f"{self.percent(level, 0)} {scope}; {kind}; berücksichtigt ist {covered}"
 
-    def axis(self, result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
+    def axis(self, result: Described, level: float, covers: str, *, consistent: bool) -> str:
         """What the bars and lines of a figure are."""
         kind = "stimmiger Anteil" if consistent else "Anteil"
         subject = f"unter {self.number(result.included)} Personen"
@@ -278,9 +272,9 @@ class GermanWords(ResultWords):
         """What the lines of a trend are."""
         return f"Anteil, mit {_german_level(level)}-Intervallen"
 
-    def sum_note(self, result: Frequencies) -> str | None:
+    def sum_note(self, result: Summed) -> str | None:
         """Why the estimates do not sum to 100%; None where they do."""
-        total = estimates_sum(result)
+        total = result.unusual_sum
         if total is None:
             return None
         return (
@@ -288,11 +282,6 @@ class GermanWords(ResultWords):
             "Rauschen hat; jede ist im Mittel richtig. Die stimmigen sind die nächsten, die 100"
             "\u00a0% ergeben, aber sie sind verzerrt."
         )
-
-    def counted_heading(self, result: Frequencies) -> str:
-        """What a result is about, in a line."""
-        counted = self.number(result.included)
-        return f"{result.name}, {counted} Personen gezählt, {len(result.items)} Antworten"
 
     def claim(self, guarantee: Guarantee) -> str:
         """The guarantee in the terms of experts."""
@@ -330,7 +319,7 @@ class GermanWords(ResultWords):
             f"Faktor {factor} (Epsilon {epsilon}){exception}, {condition}."
         )
 
-    def statement(self, result: Frequencies) -> str:
+    def statement(self, result: Described) -> str:
         """What is known or assumed about the reports."""
         validity = result.validity
         if validity is None:
@@ -342,11 +331,8 @@ class GermanWords(ResultWords):
                 f"{reports} Es ist nicht bewiesen, dass jeder eine Stimme ist: Ein manipuliertes "
                 "Programm kann jede Zahl beliebig verändern."
             )
-        coins = ", und Münzen, die die Person nicht wählen konnte" if validity.coins else ""
         return (
-            f"{reports} Jeder gezählte Bericht gab genau einer Antwort genau eine Stimme{coins}. "
-            "Wer unehrlich teilnimmt, kann eine Zahl höchstens um eins und einen Anteil höchstens "
-            f"um 1/{counted} verändern, bevor die Anteile stimmig gemacht werden. Das schlägt in "
+            f"{reports} {self._proven_part(validity)} Das schlägt in "
             f"dieser Umfrage mit einer Wahrscheinlichkeit unter 2^-{FAILURE_BITS} fehl, wenn beide "
             "Server das Protokoll befolgt haben und kein Programm die geheimen Werte beider "
             "kannte, bevor die Liste der Berichte feststand. Ein unehrlicher Server kann das "
@@ -354,7 +340,34 @@ class GermanWords(ResultWords):
             "Noch keine unabhängige Sicherheitsprüfung."
         )
 
-    def assumption_text(self, result: Frequencies) -> str:
+    def _proven_part(self, validity: Validity) -> str:
+        """What is proven of a report, and what a dishonest participant can change nevertheless."""
+        counted = self.number(validity.counted)
+        end = f"um 1/{counted} verändern, bevor die Anteile stimmig gemacht werden."
+        if validity.is_one_vote:
+            coins = ", und Münzen, die die Person nicht wählen konnte" if validity.coins else ""
+            return (
+                f"Jeder gezählte Bericht gab genau einer Antwort genau eine Stimme{coins}. Wer "
+                "unehrlich teilnimmt, kann eine Zahl höchstens um eins und einen Anteil höchstens "
+                f"{end}"
+            )
+        sums = "".join(
+            f", die Summe von Frage {number} höchstens um {_in_german(f'{reach:.6g}')}"
+            for number, reach in validity.sums
+        )
+        text = (
+            "Jeder gezählte Bericht ist ein Bogen mit einer möglichen Antwort auf jede Frage. Wer "
+            f"unehrlich teilnimmt, kann eine Anzahl höchstens um eins{sums} und einen Anteil an "
+            f"allen höchstens {end}"
+        )
+        if validity.has_branches:
+            text += (
+                " Nicht bewiesen ist, dass nur antwortete, wen eine Frage betrifft: Wer unehrlich "
+                "ist, kann sie trotzdem beantworten."
+            )
+        return text
+
+    def assumption_text(self, result: Described) -> str:
         """What is assumed about the clients."""
         return (
             "Annahme: Die Programme der Teilnehmenden befolgen das Protokoll. Es ist nicht "
@@ -365,12 +378,18 @@ class GermanWords(ResultWords):
         """The survey behind a result, as labels and texts."""
         lines = (
             ("Umfrage", f"{record.name} ({record.survey})"),
-            ("Frage", record.question),
+            self._asked(record),
             ("Von", record.owner),
             ("Offen", self.dates(record)),
             ("Personen", self.people(record)),
+            ("Server", self.servers(record)),
         )
         return tuple((label, text) for label, text in lines if text)
+
+    def _asked(self, record: SurveyRecord) -> tuple[str, str]:
+        if record.questions == 1:
+            return "Frage", record.question
+        return "Fragen", f"{record.questions}: {record.question}"
 
     def people(self, record: SurveyRecord) -> str:
         """How many were invited, responded and were counted."""
@@ -381,6 +400,18 @@ class GermanWords(ResultWords):
             f"{self.number(record.invited)} eingeladen, {self.number(record.responded)} haben "
             f"geantwortet{rate}, {self.number(record.counted)} gezählt"
         )
+
+    def servers(self, record: SurveyRecord) -> str:
+        """Who ran both servers; empty if nobody recorded it."""
+        first = record.s1_operator
+        if not record.one_operator:
+            if not first:
+                return ""
+            return f"Koordinator (S1): {first}, Aggregator (S2): {record.s2_operator}"
+        who = "Niemand ist genannt, also hat vielleicht ein Betreiber beide Server betrieben"
+        if first:
+            who = f"Ein Betreiber, {first}, hat beide Server betrieben"
+        return f"{who} und hätte jede Antwort lesen können: Das war ein Probelauf"
 
     def dates(self, record: SurveyRecord) -> str:
         """When the survey was open; empty if nobody recorded it."""

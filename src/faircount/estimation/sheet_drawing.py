@@ -1,67 +1,134 @@
-"""A questionnaire's result as a figure: a chart per question, and the guarantee above them."""
+"""A result as a figure: a chart per question, and the survey with its guarantee in small print."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from faircount.core import plain
-from faircount.core.domain import escape_controls
-from faircount.core.figures import create_figure, save_figure
+from faircount.core.figures import create_figure
 from faircount.core.questions.kinds import SumQuestion
-from faircount.estimation.drawing import axis_label, wrap_text
-from faircount.estimation.presentation import SIMULATION
+from faircount.estimation.drawing import (
+    axis_label,
+    describe_survey,
+    draw_bars,
+    save_described,
+    set_survey_heading,
+    wrap_text,
+    write_ticks,
+)
+from faircount.estimation.sheet_estimates import Estimate, is_share
+from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
+from faircount.estimation.sheet_texts import SheetWords, decimals_of, sheet_words_of
 
-if TYPE_CHECKING:
-    from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
+WIDTH = 8
 
 
-def draw_questions(result: "QuestionnaireResult", level: float = 0.95) -> Any:
+def draw_questions(
+    result: QuestionnaireResult,
+    level: float = 0.95,
+    covers: str = "users",
+    *,
+    consistent: bool = False,
+) -> Any:
     """Draw a chart per question, one below the other, and return the figure."""
-    found = result.estimates(level)
-    heights = [0.9 + 0.3 * len(question.estimates) for question in found]
-    figure = create_figure(8, 0.8 + sum(heights))
+    words = sheet_words_of(result)
+    found = result.estimates(level, covers=covers)
+    about = describe_survey(result, *words.privacy_lines(result))
+    heading = wrap_text(_heading(result), 75)
+    heights = [0.8 + 0.32 * len(_rows_to_draw(question)) for question in found]
+    lines = 0.25 * len(heading.splitlines()) + 0.13 * len(about.splitlines())
+    figure = create_figure(WIDTH, 0.5 + sum(heights) + lines)
     charts = figure.subplots(len(found), 1, height_ratios=heights, squeeze=False)[:, 0]
     for axes, question in zip(charts, found, strict=True):
-        _draw_question(axes, question)
-    intervals = f"{plain.format_level(level)} intervals"
-    charts[-1].set_xlabel(f"{result.included:,} users, with {intervals}", size=9)
-    figure.suptitle(wrap_text(_claim(result)), x=0.02, ha="left", size=7, color="0.35")
+        _draw_question(axes, question, words, consistent=consistent)
+        titles = [question.title] if len(found) > 1 else []
+        titles += _further(question, words)
+        axes.set_title(wrap_text("; ".join(titles), 90), size=10, loc="left")
+    note = words.general.axis(result, level, covers, consistent=consistent)
+    sums = [] if consistent else [words.general.short_sum_note(question) for question in found]
+    charts[-1].set_xlabel("\n".join([note, *filter(None, sums)]), size=9)
+    set_survey_heading(figure, heading, about)
     return figure
 
 
-def save_questions(result: "QuestionnaireResult", path: Path, level: float = 0.95) -> None:
+def save_questions(
+    result: QuestionnaireResult,
+    path: Path,
+    level: float = 0.95,
+    covers: str = "users",
+    *,
+    consistent: bool = False,
+) -> None:
     """Draw the questions into a file, in the format of its suffix."""
-    save_figure(draw_questions(result, level), path, escape_controls(_claim(result)))
+    figure = draw_questions(result, level, covers, consistent=consistent)
+    save_described(figure, path, result, *sheet_words_of(result).privacy_lines(result))
 
 
-def _claim(result: "QuestionnaireResult") -> str:
-    if result.simulation:
-        return SIMULATION
-    return f"{result.guarantee}, for all answers of a person together"
+def _heading(result: QuestionnaireResult) -> str:
+    if result.record is not None:
+        return result.record.question
+    return result.questionnaire.text
 
 
-def _draw_question(axes: Any, question: "QuestionEstimates") -> None:
+def _rows_to_draw(question: QuestionEstimates) -> list[Estimate]:
+    """The estimates that a chart shows: shares, or the mean of a question that has nothing else."""
+    has_shares = not isinstance(question.question, SumQuestion)
+    return [row for row in question.estimates if is_share(row) == has_shares]
+
+
+def _further(question: QuestionEstimates, words: SheetWords) -> list[str]:
+    """The estimates that a chart does not show, as texts."""
+    drawn = _rows_to_draw(question)
+    return [
+        f"{words.label(question, row)} {_value_text(question, row, words)}"
+        for row in question.estimates
+        if row not in drawn
+    ]
+
+
+def _value_text(
+    question: QuestionEstimates, row: Estimate, words: SheetWords, value: float | None = None
+) -> str:
+    """An estimate with its interval: alone it would read as the number where the line ends."""
+    digits = decimals_of(question, row)
+    shown = row.estimate if value is None else value
+    return f"{words.value(row, shown, digits)} ({words.range(row, digits)})"
+
+
+def _draw_question(
+    axes: Any, question: QuestionEstimates, words: SheetWords, *, consistent: bool
+) -> None:
     """Draw shares as bars, and the mean of a number or a scale as a dot within its range."""
-    from faircount.estimation.sheet_result import is_share, row_label
-
-    asked = question.question
-    has_shares = not isinstance(asked, SumQuestion)
-    rows = [row for row in question.estimates if is_share(row) == has_shares]
-    places = np.arange(len(rows))
-    values = np.array([row.estimate for row in rows])
-    axes.spines[["top", "right"]].set_visible(False)
-    if has_shares:
-        axes.barh(places, np.maximum(values, 0), color="#8fb8ad")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+    rows = _rows_to_draw(question)
+    values = np.array([row.consistent if consistent else row.estimate for row in rows])
+    low = np.array([row.low for row in rows])
+    high = np.array([row.high for row in rows])
+    texts = [
+        _value_text(question, row, words, value)
+        for row, value in zip(rows, values.tolist(), strict=True)
+    ]
+    if isinstance(question.question, SumQuestion):
+        _draw_mean(axes, question.question, (values, low, high), texts)
     else:
-        axes.plot(values, places, "o", color="#3f7f70")
-    if isinstance(asked, SumQuestion):
-        # An estimate may lie outside the range, where noise has put it.
-        least = float(asked.origin)
-        greatest = float(asked.origin + asked.unit * asked.largest)
-        axes.set_xlim(min(least, *values), max(greatest, *values))
-    axes.hlines(places, [row.low for row in rows], [row.high for row in rows], color="black")
-    axes.set_yticks(places, [axis_label(row_label(row)) for row in rows])
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_title(wrap_text(question.title, 75), size=10, loc="left")
+        draw_bars(axes, values, (low, high), texts)
+        write_ticks(axes.xaxis, words.general)
+    labels = [axis_label(words.label(question, row)) for row in rows]
+    axes.set_yticks(np.arange(len(rows)), labels)
+
+
+def _draw_mean(
+    axes: Any, asked: SumQuestion, estimate: tuple[Any, Any, Any], texts: list[str]
+) -> None:
+    values, low, high = estimate
+    places = np.arange(len(texts))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.plot(values, places, "o", color="#3f7f70")
+    axes.hlines(places, low, high, color="black", lw=1.2)
+    # An estimate may lie outside the range, where noise has put it.
+    least = float(asked.origin)
+    greatest = float(asked.origin + asked.unit * asked.largest)
+    axes.set_xlim(min(least, *values), max(greatest, *values))
+    axes.set_ylim(len(texts) - 0.4, -0.6)
+    above = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center", "size": 8}
+    for place, value, text in zip(places, values, texts, strict=True):
+        axes.annotate(text, (value, place), **above)

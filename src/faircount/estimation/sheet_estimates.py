@@ -1,14 +1,16 @@
 """Estimates and intervals of the questions of a questionnaire, kind by kind.
 
-All noise is added to counts or sums whose law is known exactly, so an interval is the set of whole
-numbers that the noise could have led from to what was published. Where an estimate is made of
-several sums, each of them has its share of the error, and the interval covers at least as often as
-its level says.
+All noise is added to counts or sums whose law is known exactly, so an interval of what these people
+answered is the set of whole numbers that the noise could have led from to what was published. An
+interval of a population also covers that these people were drawn from it: a count is then binomial,
+and of a sum of numbers only their range is known. Where an estimate is made of several sums, each
+of them has its share of the error, and the interval covers at least as often as its level says.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +18,8 @@ from faircount.core.arrays import Floats, Ints
 from faircount.core.questions import (
     Bands,
     Question,
+    QuestionGroup,
+    Questionnaire,
     ScaleCounts,
     Table,
 )
@@ -25,14 +29,51 @@ from faircount.core.questions.kinds import (
     SumQuestion,
 )
 from faircount.estimation.consistency import project_to_simplex
+from faircount.estimation.intervals import bound_shares
+from faircount.estimation.mean_intervals import bound_drawn_mean
 from faircount.mechanisms.count_law import NoiseLaw
-from faircount.mechanisms.joint_noise.mechanism import JointNoise
-from faircount.mechanisms.server_joint import ServerJoint
 
 SHARE = "share"
 MEAN = "mean"
 MEDIAN = "median"
 OF_ANSWERED = " of those who answered"
+
+ANSWERED_LABEL = "answered"
+ALL_LABEL = "all"
+
+
+@runtime_checkable
+class SheetNoise(Protocol):
+    """A mechanism that adds joint noise to the cells of a questionnaire.
+
+    `law` and `law_of_sum` are the laws of the noise in a cell of a question's block, and in a sum
+    of so many cells of a one-of question.
+    """
+
+    questionnaire: Questionnaire
+    groups: tuple[QuestionGroup, ...]
+
+    def group_of(self, question: int) -> QuestionGroup:
+        """Return the group of a question."""
+
+    def law(self, question: int, block: int = 0) -> NoiseLaw:
+        """Return the law of a cell."""
+
+    def law_of_sum(self, question: int, terms: int) -> NoiseLaw:
+        """Return the law of a sum of cells."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EstimateNoise:
+    """The noise of an estimate: the noise of one sum, times `unit`."""
+
+    law: NoiseLaw
+    unit: float
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the estimate."""
+        return math.sqrt(self.law.variance) * self.unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +87,7 @@ class Estimate:
     standard_error: of the privacy noise; None where it has no simple one
     consistent:     the nearest estimate that can be true: shares from 0 to 1 that sum to 1 where
                     exactly one answer is given, means within their range
+    noise:          where nothing else is random than the noise of one sum
     """
 
     answer: str
@@ -55,6 +97,22 @@ class Estimate:
     high: float
     standard_error: float | None
     consistent: float
+    noise: EstimateNoise | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        names = ("answer", "measure", "estimate", "low", "high", "standard_error", "consistent")
+        return {name: getattr(self, name) for name in names}
+
+
+def is_share(row: Estimate) -> bool:
+    """Whether an estimate is a share, which is written in percent."""
+    return row.measure.startswith(SHARE)
+
+
+def is_outside(row: Estimate) -> bool:
+    """Whether an estimate lies outside its interval, because noise put it out of its range."""
+    return not row.low - 1e-12 <= row.estimate <= row.high + 1e-12
 
 
 @dataclass(frozen=True)
@@ -64,38 +122,38 @@ class _Released:
     number: int
     question: Question
     cells: tuple[int, ...]
-    mechanism: JointNoise | ServerJoint
+    mechanism: SheetNoise
     included: int
     error: float
+    covers: str
 
     def law(self, block: int = 0) -> NoiseLaw:
         return self.mechanism.law(self.number, block)
 
-    def missing_law(self, question: ChoiceQuestion) -> NoiseLaw:
-        """Return the law of the noise in the number of people who gave none of the choices."""
-        terms = len(question.answers) - len(question.choices)
-        if terms < 2:
+    def law_of_sum(self, terms: int) -> NoiseLaw:
+        """The law of the sum of so many cells of a choice; two answers have one cell."""
+        if len(self.cells) == 1:
             return self.law()
         return self.mechanism.law_of_sum(self.number, terms)
 
-    def bounds(self, value: int, law: NoiseLaw, error: float, top: int) -> tuple[int, int]:
-        """Return the least and greatest true sum in [0, top] for a published value."""
-        least, most = law.quantiles(error / 2)
-        low = min(max(value - round(most), 0), top)
-        return low, max(min(value - round(least), top), low)
+    def bound_share(self, count: int, law: NoiseLaw, error: float) -> tuple[float, float]:
+        """Return the bounds of a share whose count was published."""
+        low, high = bound_shares([count], law, self.included, error, self.covers)
+        return float(low[0]), float(high[0])
 
 
 def estimate_question(
     question: Question,
     number: int,
     cells: Ints,
-    mechanism: JointNoise | ServerJoint,
+    mechanism: SheetNoise,
     included: int,
     error: float,
+    covers: str = "users",
 ) -> tuple[Estimate, ...]:
     """Return all estimates of one question; each interval misses with at most this probability."""
     values = tuple(int(value) for value in cells)
-    released = _Released(number, question, values, mechanism, included, error)
+    released = _Released(number, question, values, mechanism, included, error, covers)
     if isinstance(question, ChoiceQuestion):
         return tuple(_estimate_choice(released, question))
     if isinstance(question, SeveralItems):
@@ -113,8 +171,9 @@ def _estimate_choice(released: _Released, question: ChoiceQuestion) -> list[Esti
     rows = _estimate_shares(released, question.answers, counts, consistent)
     if question.may_be_missing:
         choices = len(question.choices)
-        missing = (sum(counts[choices:]), released.missing_law(question))
-        rows += _shares_of_answered(released, question.choices, counts[:choices], missing)
+        missing = sum(counts[choices:])
+        law = released.law_of_sum(len(counts) - choices)
+        rows += _shares_of_answered(released, question.choices, counts[:choices], (missing, law))
     if isinstance(question, ScaleCounts):
         rows.append(_mean_of_scores(released, question, counts, consistent))
     if isinstance(question, Bands) and not question.may_be_missing:
@@ -132,14 +191,24 @@ def _estimate_shares(
     block: int = 0,
 ) -> list[Estimate]:
     """Return the share of every answer among all counted people."""
+    return _rows_of_shares(released, labels, counts, consistent, released.law(block))
+
+
+def _rows_of_shares(
+    released: _Released,
+    labels: Sequence[str],
+    counts: Sequence[int],
+    consistent: Floats,
+    law: NoiseLaw,
+) -> list[Estimate]:
     n = released.included
-    law = released.law(block)
-    deviation = math.sqrt(law.variance) / n
-    rows = []
-    for label, count, nearest in zip(labels, counts, consistent.tolist(), strict=True):
-        low, high = released.bounds(count, law, released.error, n)
-        rows.append(Estimate(label, SHARE, count / n, low / n, high / n, deviation, nearest))
-    return rows
+    noise = EstimateNoise(law, 1 / n)
+    low, high = bound_shares(counts, law, n, released.error, released.covers)
+    columns = (labels, counts, low.tolist(), high.tolist(), consistent.tolist())
+    return [
+        Estimate(label, SHARE, count / n, least, most, noise.deviation, nearest, noise)
+        for label, count, least, most, nearest in zip(*columns, strict=True)
+    ]
 
 
 def _shares_of_answered(
@@ -150,23 +219,34 @@ def _shares_of_answered(
 ) -> list[Estimate]:
     """Return shares among those who answered: both intervals have half of the error.
 
-    missing: the noisy number of people without an answer, and the law of its noise
+    missing: the published number of people without an answer, and the law of its noise
     """
     n = released.included
     half = released.error / 2
-    fewest, most = released.bounds(*missing, half, n)
+    fewest, most = released.bound_share(*missing, half)
+    low, high = bound_shares(counts, released.law(), n, half, released.covers)
     answered = max(n - missing[0], 1)
     rows = []
-    for label, count in zip(labels, counts, strict=True):
-        low, high = released.bounds(count, released.law(), half, n)
+    for label, count, bottom, top in zip(labels, counts, low.tolist(), high.tolist(), strict=True):
         share = count / answered
-        least = low / max(n - fewest, 1)
-        greatest = min(high / (n - most), 1.0) if most < n else 1.0
+        least, greatest = divide_bounds((bottom, top), (fewest, most), 1.0)
         nearest = min(max(share, 0.0), 1.0)
-        rows.append(
-            Estimate(label, SHARE + OF_ANSWERED, share, min(least, 1.0), greatest, None, nearest)
-        )
+        rows.append(Estimate(label, SHARE + OF_ANSWERED, share, least, greatest, None, nearest))
     return rows
+
+
+def divide_bounds(
+    parts: tuple[float, float], missing: tuple[float, float], largest: float
+) -> tuple[float, float]:
+    """Return the bounds of a ratio among those who answered.
+
+    parts:   bounds of its numerator, per counted person
+    missing: bounds of the share of people without an answer; if they may be all, any ratio up to
+             the largest is possible
+    """
+    low = parts[0] / (1 - missing[0]) if missing[0] < 1 else 0.0
+    high = parts[1] / (1 - missing[1]) if missing[1] < 1 else largest
+    return min(low, largest), min(high, largest)
 
 
 def _mean_of_scores(
@@ -181,24 +261,24 @@ def _mean_of_scores(
     points = len(question.items)
     scores = np.arange(points)
     total = int(scores @ np.array(counts[:points]))
-    # Half of the error is for the number of those who answered, where it is not known.
+    # If answers may be missing, half of the error is for the number of those who answered.
     error = released.error / 2 if question.may_be_missing else released.error
-    low = 0
-    high = 0
+    low = 0.0
+    high = 0.0
     for least in range(1, points):
         reached = sum(counts[least:points])
-        law = released.law()
-        if not question.is_binary:
-            law = released.mechanism.law_of_sum(released.number, points - least)
-        bounds = released.bounds(reached, law, error / (points - 1), n)
+        law = released.law_of_sum(points - least)
+        bounds = released.bound_share(reached, law, error / (points - 1))
         low += bounds[0]
         high += bounds[1]
-    answered = (n, n, n)
     missing = sum(counts[points:])
+    answered = max(n - missing, 1)
     if question.may_be_missing:
-        fewest, most = released.bounds(missing, released.missing_law(question), error, n)
-        answered = (max(n - missing, 1), max(n - fewest, 1), max(n - most, 1))
-    mean = total / answered[0]
+        law = released.law_of_sum(len(counts) - points)
+        unknown = released.bound_share(missing, law, error)
+        low, high = divide_bounds((low, high), unknown, points - 1)
+    mean = total / answered
+    # Who has no answer is at the mean, wherever that is.
     weights = np.append(scores, [mean] * (len(counts) - points))
     spread = _contrast_variance(weights.astype(np.float64), released.law(), len(counts))
     kept = consistent[:points]
@@ -207,9 +287,9 @@ def _mean_of_scores(
         "",
         MEAN + OF_ANSWERED if question.may_be_missing else MEAN,
         1 + mean,
-        1 + min(low / answered[1], points - 1),
-        1 + min(high / answered[2], points - 1),
-        math.sqrt(spread) / answered[0],
+        1 + min(low, points - 1),
+        1 + min(high, points - 1),
+        math.sqrt(spread) / answered,
         1 + nearest,
     )
 
@@ -233,43 +313,34 @@ def _median_of_bands(
     at least half of the people are, the greatest in the last band below which at most half are.
     Both ends may be wrong with half of the error.
     """
-    half = released.included / 2
     inner = range(1, len(counts))
-    bounds = {bands: _bound_up_to(released, counts, bands) for bands in inner}
+    bounds = {}
+    for bands in inner:
+        law = released.law_of_sum(bands)
+        # One-sided statements: `bound_share` halves the error once more, so it gets all of it.
+        bounds[bands] = released.bound_share(sum(counts[:bands]), law, released.error)
     # first <= last: below band `first` at most half can be, since fewer than half were possible.
-    first = min((bands - 1 for bands in inner if bounds[bands][1] >= half), default=len(inner))
-    last = max((bands for bands in inner if bounds[bands][0] <= half), default=0)
+    first = min((bands - 1 for bands in inner if bounds[bands][1] >= 0.5), default=len(inner))
+    last = max((bands for bands in inner if bounds[bands][0] <= 0.5), default=0)
     edges = [float(edge) for edge in question.edges]
+    # From the consistent shares: raw ones may be negative, and sums of them need not ascend.
     cumulative = np.concatenate([[0.0], np.cumsum(consistent)])
     median = float(np.interp(0.5, cumulative, edges))
     return Estimate("", MEDIAN, median, edges[first], edges[last + 1], None, median)
 
 
-def _bound_up_to(released: _Released, counts: Sequence[int], bands: int) -> tuple[int, int]:
-    law = released.law()
-    if len(counts) > 2:
-        law = released.mechanism.law_of_sum(released.number, bands)
-    # One-sided statements: `bounds` halves the error once more, so it gets all of it.
-    return released.bounds(sum(counts[:bands]), law, released.error, released.included)
-
-
 def _estimate_margins(released: _Released, question: Table, consistent: Floats) -> list[Estimate]:
     """Return the shares of the rows and the columns of a table: sums of its cells."""
-    n = released.included
     shape = (len(question.rows), len(question.columns))
     counts = np.array(released.cells).reshape(shape)
     nearest = consistent.reshape(shape)
     rows = []
     for axis, labels in ((1, question.rows), (0, question.columns)):
-        law = released.mechanism.law_of_sum(released.number, shape[axis])
-        deviation = math.sqrt(law.variance) / n
-        sums = counts.sum(axis=axis).tolist()
+        names = [f"{name} / {ALL_LABEL}" if axis else f"{ALL_LABEL} / {name}" for name in labels]
+        law = released.law_of_sum(shape[axis])
         # From the cells, which were made consistent once: all margins agree with them.
-        agreed = nearest.sum(axis=axis).tolist()
-        for label, count, share in zip(labels, sums, agreed, strict=True):
-            low, high = released.bounds(count, law, released.error, n)
-            name = f"{label} / all" if axis else f"all / {label}"
-            rows.append(Estimate(name, SHARE, count / n, low / n, high / n, deviation, share))
+        agreed = nearest.sum(axis=axis)
+        rows += _rows_of_shares(released, names, counts.sum(axis=axis).tolist(), agreed, law)
     return rows
 
 
@@ -288,33 +359,62 @@ def _estimate_items(released: _Released, question: SeveralItems) -> list[Estimat
 
 
 def _estimate_sum(released: _Released, question: SumQuestion) -> list[Estimate]:
-    """Return the mean; with skip, that of those who answered, and how many they are."""
-    n = released.included
-    largest = question.largest
+    """Return the mean; where answers may be missing, of those who answered, and their share."""
     origin = float(question.origin)
     unit = float(question.unit)
-    error = released.error / 2 if question.may_be_missing else released.error
+    ends = _bound_mean(released, question)
     total = released.cells[0]
-    low, high = released.bounds(total, released.law(), error, largest * n)
     rows = []
-    people = (n, n, n)
+    people = released.included
     variance = released.law().variance
+    noise = None
     if question.may_be_missing:
         answered = released.cells[1]
         counted = released.law(1)
-        fewest, most = released.bounds(answered, counted, error, n)
-        people = (max(answered, 1), max(most, 1), max(fewest, 1))
+        people = max(answered, 1)
         # The noise of both sums has mean 0 and no correlation: either may change its sign.
-        variance += (total / people[0]) ** 2 * counted.variance
-        lower, upper = released.bounds(answered, counted, released.error, n)
-        share = answered / n
-        nearest = min(max(share, 0.0), 1.0)
-        deviation = math.sqrt(counted.variance) / n
-        rows.append(Estimate("answered", SHARE, share, lower / n, upper / n, deviation, nearest))
-    mean = total / people[0]
-    ends = (mean, min(low / people[1], largest), min(high / people[2], largest))
-    estimate, least, greatest = (origin + unit * steps for steps in ends)
-    nearest = origin + unit * min(max(mean, 0.0), largest)
+        variance += (total / people) ** 2 * counted.variance
+        nearest = np.clip(np.array([answered / released.included]), 0.0, 1.0)
+        rows = _estimate_shares(released, [ANSWERED_LABEL], [answered], nearest, 1)
+    else:
+        noise = EstimateNoise(released.law(), unit / people)
+    mean = total / people
     measure = MEAN + OF_ANSWERED if question.may_be_missing else MEAN
-    deviation = unit * math.sqrt(variance) / people[0]
-    return [Estimate("", measure, estimate, least, greatest, deviation, nearest), *rows]
+    deviation = unit * math.sqrt(variance) / people
+    estimate, low, high, nearest_mean = (
+        origin + unit * steps for steps in (mean, *ends, min(max(mean, 0.0), question.largest))
+    )
+    return [Estimate("", measure, estimate, low, high, deviation, nearest_mean, noise), *rows]
+
+
+def _bound_mean(released: _Released, question: SumQuestion) -> tuple[float, float]:
+    """Return the bounds of a mean, in steps.
+
+    Each of the sum, the number of those who answered (where answers may be missing) and the draw of
+    these people from a population (where that is covered) has its share of the error.
+    """
+    n = released.included
+    largest = question.largest
+    drawn = released.error / 2 if released.covers == "population" else 0.0
+    error = released.error - drawn
+    fewest = most = n
+    if question.may_be_missing:
+        error /= 2
+        ends = _bound_sum(released.cells[1], released.law(1), error, n)
+        fewest, most = (max(end, 1) for end in ends)
+    low, high = _bound_sum(released.cells[0], released.law(), error, largest * n)
+    # Few people make a mean of a given sum large, many make it small.
+    least = min(low / most, largest)
+    greatest = min(high / fewest, largest)
+    if not drawn:
+        return least, greatest
+    bottom = bound_drawn_mean(least / largest, most, drawn)[0]
+    top = bound_drawn_mean(greatest / largest, fewest, drawn)[1]
+    return bottom * largest, top * largest
+
+
+def _bound_sum(value: int, law: NoiseLaw, error: float, top: int) -> tuple[int, int]:
+    """Return the least and greatest true sum in [0, top] for a published value."""
+    least, most = law.quantiles(error / 2)
+    low = min(max(value - round(most), 0), top)
+    return low, max(min(value - round(least), top), low)

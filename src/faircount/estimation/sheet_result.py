@@ -1,33 +1,60 @@
-"""The result of a questionnaire: estimates of every question, under one guarantee."""
+"""The result of a survey, or of a questionnaire about a table: estimates of every question."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from faircount.accounting.conditions import Condition
 from faircount.accounting.guarantee import Guarantee
 from faircount.core import plain
-from faircount.core.arrays import ArrayValue, Ints, read_only
+from faircount.core.arrays import ArrayValue, read_only
 from faircount.core.domain import escape_controls
 from faircount.core.errors import ParameterError
-from faircount.core.questions import Question, Table
+from faircount.core.questions import Question, Questionnaire, Table
+from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.core.validation import check_fraction
+from faircount.estimation.intervals import (
+    COVERS,
+    NOISE_AND_DRAW,
+    NOISE_ONLY,
+    Coverage,
+    check_choice,
+)
 from faircount.estimation.presentation import (
     CONSISTENT_IS_BIASED,
     OUTSIDE_MARK,
     OUTSIDE_NOTE,
     REPETITION,
     SIMULATION,
+    SMALLEST_SHOWN,
+    describe_sum,
 )
-from faircount.estimation.result import add_conditions, void_if
-from faircount.estimation.sheet_estimates import SHARE, Estimate, estimate_question
-from faircount.mechanisms.joint_noise.mechanism import JointNoise
-from faircount.mechanisms.server_joint import ServerJoint
+from faircount.estimation.record import SurveyRecord
+from faircount.estimation.result import Result, add_conditions, void_if
+from faircount.estimation.sheet_estimates import (
+    SHARE,
+    Estimate,
+    SheetNoise,
+    estimate_question,
+    is_outside,
+    is_share,
+)
+from faircount.estimation.sheet_frequencies import estimate_frequencies
+from faircount.estimation.validity import ASSUMPTIONS, Validity
+from faircount.mechanisms.base import FrequencyMechanism, Mechanism
 
 ASSUMPTION = "every row of the table holds what that person answered"
 
-METHOD = "exact, from the laws of the noise; covers privacy noise only"
+TOGETHER = "for all answers of a person together"
+
+_METHODS = {
+    "users": f"exact, from the laws of the noise; {NOISE_ONLY}",
+    "population": "exact for shares, from the laws of the noise and of the number of holders, and "
+    f"wider than needed for means and among those who answered; {NOISE_AND_DRAW}",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +64,17 @@ class QuestionEstimates:
     number:    its place among the questions, from 1
     question:  the question
     estimates: one for every answer, mean, median and margin
-    epsilon:   the share of epsilon of its group
+    coverage:  what the intervals cover, and how often
+    epsilon:   what a single answer to it loses at most: the share of epsilon of its group
     group:     the number of its group, from 1
     """
 
     number: int
     question: Question
     estimates: tuple[Estimate, ...]
-    epsilon: float
-    group: int
+    coverage: Coverage
+    epsilon: float | None
+    group: int = 1
 
     @property
     def title(self) -> str:
@@ -59,6 +88,24 @@ class QuestionEstimates:
             return f"{self.question.text} / {self.question.columns_text}"
         return self.question.text
 
+    @property
+    def shares(self) -> tuple[Estimate, ...]:
+        """The shares of all answers, where exactly one is given; empty elsewhere."""
+        if not isinstance(self.question, ChoiceQuestion):
+            return ()
+        return self.estimates[: len(self.question.answers)]
+
+    @property
+    def unusual_sum(self) -> float | None:
+        """The sum of the shares of all answers, if it should be 100% and is not."""
+        total = sum(row.estimate for row in self.shares) if self.shares else 1.0
+        return None if abs(total - 1) < SMALLEST_SHOWN else total
+
+    @property
+    def has_outside(self) -> bool:
+        """Whether an estimate lies outside its interval."""
+        return any(map(is_outside, self.estimates))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
@@ -67,31 +114,81 @@ class QuestionEstimates:
             "text": self.text,
             "group": self.group,
             "epsilon": self.epsilon,
-            "estimates": [asdict(row) for row in self.estimates],
+            "method": self.coverage.method,
+            "estimates": [row.to_dict() for row in self.estimates],
         }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuestionnaireResult(ArrayValue):
-    """Estimates of all questions of a questionnaire among the `included` users.
+    """Estimates of all questions among the `included` users.
 
-    mechanism:   the joint noise that was added, bound to its number of users
-    cells:       the published sums, in the order of the questions
-    included:    number of users in the sums
-    facts:       about the run, such as whether it is a simulation
-    assumptions: conditions of the guarantee that follow from how the answers were collected
-    notes:       what a reader must know
+    Every survey has such a result, whatever its mechanism. With joint noise there may be several
+    questions of all kinds. Any other mechanism counts the answers to one question, and everything
+    comes from its `Result`, which is in `frequencies`.
+
+    questionnaire: the questions
+    mechanism:     the mechanism that ran, bound to its number of users
+    cells:         the published sums, in the order of the questions
+    included:      number of users in the sums
+    facts:         about the run, such as topology, modulus, whether it is a simulation
+    assumptions:   conditions of the guarantee that follow from how the answers were collected
+    notes:         what a reader must know
     """
 
-    mechanism: JointNoise | ServerJoint
-    cells: Ints
+    questionnaire: Questionnaire
+    mechanism: Mechanism
+    cells: Any
     included: int
     facts: Mapping[str, object] = field(default_factory=dict)
     assumptions: tuple[Condition, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cells", read_only(self.cells))
+        object.__setattr__(self, "cells", read_only(np.asarray(self.cells)))
+        if not isinstance(self.mechanism, SheetNoise):
+            self._require_choice()
+
+    def _require_choice(self) -> ChoiceQuestion:
+        """Return the only question, to which exactly one answer is given."""
+        question, *others = self.questionnaire.questions
+        if others or not isinstance(question, ChoiceQuestion):
+            raise ParameterError(f"{self.mechanism.name} counts the answers to one question only")
+        return question
+
+    @classmethod
+    def of_frequencies(cls, result: Result, question: Question) -> "QuestionnaireResult":
+        """Return the same result as that of a survey with this one question."""
+        return cls(
+            Questionnaire((question,)),
+            result.mechanism,
+            result.aggregate,
+            result.included,
+            result.facts,
+            result.assumptions,
+        )
+
+    @cached_property
+    def frequencies(self) -> Result | None:
+        """The result of a mechanism that counts one vote each; None for joint noise."""
+        return None if isinstance(self.mechanism, SheetNoise) else self.count_votes()
+
+    def count_votes(self) -> Result:
+        """Return the result of a mechanism that counts one vote each."""
+        if not isinstance(self.mechanism, FrequencyMechanism):
+            raise ParameterError(f"{self.mechanism.name} does not count one vote each")
+        return Result(self.mechanism, self.cells, self.included, self.facts, self.assumptions)
+
+    @property
+    def name(self) -> str:
+        """Name of the mechanism."""
+        return self.mechanism.name
+
+    @property
+    def topology(self) -> str | None:
+        """How the shares travelled; None where there were none."""
+        topology = self.facts.get("topology")
+        return None if topology is None else str(topology)
 
     @property
     def simulation(self) -> bool:
@@ -101,11 +198,47 @@ class QuestionnaireResult(ArrayValue):
         """
         return bool(self.facts.get("simulation"))
 
+    @property
+    def validity(self) -> Validity | None:
+        """What was proven of the reports, where they travelled between clients and servers."""
+        validity = self.facts.get("validity")
+        if not isinstance(validity, Validity):
+            return None
+        return replace(validity, questionnaire=self.questionnaire)
+
+    @property
+    def record(self) -> SurveyRecord | None:
+        """The survey that the result is about; None where there was none."""
+        record = self.facts.get("record")
+        return record if isinstance(record, SurveyRecord) else None
+
+    @property
+    def assumption(self) -> str:
+        """What the result assumes about clients, or about the table, in words."""
+        if self.topology is None and self.validity is None:
+            return ASSUMPTION
+        return ASSUMPTIONS[self.validity is not None and self.validity.proven]
+
     @cached_property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """One guarantee per adversary, the weakest first, for all answers of a person together."""
+        if self.frequencies is not None:
+            return self.frequencies.guarantees
+        stated = [
+            add_conditions(guarantee, self.assumptions)
+            for guarantee in self.mechanism.stated_guarantees(self.included)
+        ]
+        return tuple(void_if(self.simulation, guarantee) for guarantee in stated)
+
+    @property
     def guarantee(self) -> Guarantee:
-        """One guarantee for all answers of a person together."""
-        stated = add_conditions(self.mechanism.stated_guarantees()[0], self.assumptions)
-        return void_if(self.simulation, stated)
+        """The weakest of the guarantees: what may be claimed without naming the adversary."""
+        return self.guarantees[0]
+
+    @property
+    def requested(self) -> dict[str, float | None]:
+        """The epsilon and delta that the mechanism was made for."""
+        return dict(zip(("epsilon", "delta"), self.mechanism.promise, strict=True))
 
     @cached_property
     def questions(self) -> tuple[QuestionEstimates, ...]:
@@ -113,100 +246,49 @@ class QuestionnaireResult(ArrayValue):
         return self.estimates()
 
     def estimates(
-        self, level: float = 0.95, *, simultaneous: bool = False
+        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
     ) -> tuple[QuestionEstimates, ...]:
         """Return the estimates of every question.
 
-        `simultaneous`: all intervals of all questions cover at once with probability `level`. They
-        share one radius, so each may miss with its share of the error (Bonferroni).
+        `covers="users"`: privacy noise only, the truth being what these users answered.
+        `covers="population"`: also the random draw of these users from a larger population.
+        `simultaneous`: all intervals of all questions cover at once with probability `level`.
         """
         error = 1 - check_fraction("level", level)
-        if simultaneous:
-            error /= sum(len(found.estimates) for found in self.questions)
-        return self._estimate_all(error)
+        check_choice("covers", covers, COVERS)
+        if isinstance(self.mechanism, SheetNoise):
+            method = _METHODS[covers]
+            if simultaneous:
+                # All questions of a group share one radius, so nothing better than Bonferroni.
+                count = len(self._rows)
+                error /= count
+                method += f"; Bonferroni over {count} estimates"
+            coverage = Coverage(level, covers, simultaneous, method)
+            return self._estimate_sheet(self.mechanism, error, coverage)
+        return (self._estimate_votes(level, covers, simultaneous),)
 
-    def _estimate_all(self, error: float) -> tuple[QuestionEstimates, ...]:
-        questionnaire = self.mechanism.questionnaire
+    def _estimate_sheet(
+        self, noise: SheetNoise, error: float, coverage: Coverage
+    ) -> tuple[QuestionEstimates, ...]:
         found = []
-        pairs = zip(questionnaire.questions, questionnaire.cell_slices, strict=True)
+        pairs = zip(self.questionnaire.questions, self.questionnaire.cell_slices, strict=True)
         for number, (question, where) in enumerate(pairs):
+            cells = self.cells[where]
             rows = estimate_question(
-                question, number, self.cells[where], self.mechanism, self.included, error
+                question, number, cells, noise, self.included, error, coverage.covers
             )
-            group = self.mechanism.group_of(number)
-            place = self.mechanism.groups.index(group) + 1
-            found.append(QuestionEstimates(number + 1, question, rows, float(group.epsilon), place))
+            group = noise.group_of(number)
+            place = noise.groups.index(group) + 1
+            found.append(
+                QuestionEstimates(number + 1, question, rows, coverage, float(group.epsilon), place)
+            )
         return tuple(found)
 
-    def __getitem__(self, question: int | str) -> QuestionEstimates:
-        """Return the estimates of a question by its number, from 1, or by its text."""
-        for found in self.questions:
-            if question in (found.number, found.text):
-                return found
-        raise ParameterError(f"there is no question {question!r:.60}")
-
-    def to_dict(self, level: float = 0.95, *, simultaneous: bool = False) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        found = self.estimates(level, simultaneous=simultaneous)
-        epsilon, delta = self.mechanism.promise
-        return {
-            **plain.JSON_VERSION,
-            **({"simulation": True} if self.simulation else {}),
-            "title": self.mechanism.questionnaire.title,
-            "mechanism": self.mechanism.name,
-            "users": self.included,
-            "requested": {"epsilon": epsilon, "delta": delta},
-            "level": level,
-            "simultaneous": simultaneous,
-            "covers": "users",
-            "questions": [question.to_dict() for question in found],
-            "about_consistent": CONSISTENT_IS_BIASED,
-            "guarantee": self.guarantee.to_dict(),
-            "again": REPETITION,
-            "supposed": ASSUMPTION,
-            "notes": list(self.notes),
-        }
-
-    def to_frame(self, level: float = 0.95, *, simultaneous: bool = False) -> Any:
-        """Return a pandas DataFrame, one row per estimate; its `attrs` hold the guarantee."""
-        names = ("measure", "estimate", "low", "high", "standard_error", "consistent")
-        columns: dict[str, list[object]] = {name: [] for name in ("question", "answer", *names)}
-        index = []
-        for question in self.estimates(level, simultaneous=simultaneous):
-            for row in question.estimates:
-                index.append(question.number)
-                columns["question"].append(question.text)
-                columns["answer"].append(row.answer)
-                for name in names:
-                    columns[name].append(getattr(row, name))
-        attrs = {
-            "guarantee": self.guarantee.to_dict(),
-            "simulation": self.simulation,
-            "about_consistent": CONSISTENT_IS_BIASED,
-        }
-        return plain.data_frame(columns, index, "number", attrs)
-
-    def plot(self, level: float = 0.95) -> Any:
-        """Draw a chart per question, and return the matplotlib figure."""
-        from faircount.estimation.sheet_drawing import draw_questions
-
-        return draw_questions(self, level)
-
-    def __str__(self) -> str:
-        lines = [SIMULATION] if self.simulation else []
-        if self.mechanism.questionnaire.title:
-            lines.append(escape_controls(self.mechanism.questionnaire.title))
-        lines.append(
-            f"{self.mechanism.name}: {self.included} users, {len(self.questions)} questions"
-        )
-        for question in self.questions:
-            lines.append(escape_controls(question.title))
-            lines += _text_rows(question)
-        if any(is_outside(row) for row in self._rows):
-            lines.append(OUTSIDE_NOTE)
-        lines += [f"note: {escape_controls(note)}" for note in self.notes]
-        lines += [f"{label}: {text}" for label, text in self.statements()]
-        return "\n".join(lines)
+    def _estimate_votes(self, level: float, covers: str, simultaneous: bool) -> QuestionEstimates:
+        question = self._require_choice()
+        counted = self.frequencies or self.count_votes()
+        rows, coverage = estimate_frequencies(counted, question, level, covers, simultaneous)
+        return QuestionEstimates(1, question, rows, coverage, self.requested["epsilon"])
 
     @property
     def _rows(self) -> list[Estimate]:
@@ -215,44 +297,159 @@ class QuestionnaireResult(ArrayValue):
             rows += question.estimates
         return rows
 
+    def __getitem__(self, question: int | str) -> QuestionEstimates:
+        """Return the estimates of a question by its number, from 1, or by its text."""
+        for found in self.questions:
+            if question in (found.number, found.text):
+                return found
+        raise ParameterError(f"there is no question {question!r:.60}")
+
+    def to_dict(
+        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+    ) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        found = self.estimates(level, covers=covers, simultaneous=simultaneous)
+        return {
+            **plain.JSON_VERSION,
+            **({"simulation": True} if self.simulation else {}),
+            "title": self.questionnaire.title,
+            "mechanism": self.name,
+            "topology": self.topology,
+            "n": self.included,
+            "users": self.included,
+            "requested": self.requested,
+            "level": level,
+            "simultaneous": simultaneous,
+            "covers": covers,
+            "questions": [question.to_dict() for question in found],
+            **(self._only_question(found[0]) if len(found) == 1 else {}),
+            "about_consistent": CONSISTENT_IS_BIASED,
+            "guarantee": self.guarantee.to_dict(),
+            "again": REPETITION,
+            "supposed": self.assumption,
+            "validity": None if self.validity is None else self.validity.to_dict(),
+            "notes": list(self.notes),
+            **({} if self.record is None else {"record": self.record.to_dict()}),
+        }
+
+    def _only_question(self, question: QuestionEstimates) -> dict[str, Any]:
+        """Return the shares of the only question once more, as those of `Result` are written."""
+        if not question.shares:
+            return {}
+        estimates = []
+        for row in question.shares:
+            numbers = {"estimate": row.estimate, "low": row.low, "high": row.high}
+            estimates.append({"item": row.answer, **numbers})
+        raw = [row.estimate for row in question.shares]
+        if self.frequencies is not None:
+            raw = self.frequencies.raw.tolist()
+        return {
+            "estimates": estimates,
+            "about_estimates": describe_sum(question),
+            "consistent": [row.consistent for row in question.shares],
+            "raw": raw,
+        }
+
+    def to_frame(
+        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+    ) -> Any:
+        """Return a pandas DataFrame, one row per estimate; its `attrs` hold the guarantee."""
+        names = ("answer", "measure", "estimate", "low", "high", "standard_error", "consistent")
+        columns: dict[str, list[object]] = {name: [] for name in ("question", *names)}
+        index = []
+        for question in self.estimates(level, covers=covers, simultaneous=simultaneous):
+            for row in question.estimates:
+                index.append(question.number)
+                columns["question"].append(question.text)
+                for name in names:
+                    columns[name].append(getattr(row, name))
+        attrs = {
+            "guarantee": self.guarantee.to_dict(),
+            "simulation": self.simulation,
+            "about_consistent": CONSISTENT_IS_BIASED,
+            **({} if self.record is None else {"record": self.record.to_dict()}),
+        }
+        return plain.data_frame(columns, index, "number", attrs)
+
+    def plot(self, level: float = 0.95, *, covers: str = "users", consistent: bool = False) -> Any:
+        """Draw a chart per question, and return the matplotlib figure."""
+        from faircount.estimation.sheet_drawing import draw_questions
+
+        return draw_questions(self, level, covers, consistent=consistent)
+
+    @property
+    def size(self) -> str:
+        """How many questions there are or, of a single choice, how many items."""
+        (first, *others) = self.questions
+        if others:
+            return f"{len(self.questions)} questions"
+        return f"{len(first.shares)} items" if first.shares else "1 question"
+
+    def __str__(self) -> str:
+        lines = [SIMULATION] if self.simulation else []
+        if self.record is not None:
+            lines += [f"{label}: {escape_controls(text)}" for label, text in self.record.lines]
+        elif self.questionnaire.title:
+            lines.append(escape_controls(self.questionnaire.title))
+        through = f", topology {self.topology}" if self.topology else ""
+        lines.append(f"{self.name}: {self.included} users, {self.size}{through}")
+        for question in self.questions:
+            # A survey with one question has named it above.
+            if len(self.questions) > 1 or self.record is None:
+                lines.append(escape_controls(question.title))
+            lines += _text_rows(question)
+        lines += [escape_controls(line) for line in self._remarks]
+        lines += [f"note: {escape_controls(note)}" for note in self.notes]
+        lines += [f"{label}: {text}" for label, text in self.statements()]
+        return "\n".join(lines)
+
+    @property
+    def _remarks(self) -> list[str]:
+        """What explains estimates that look wrong: outside of their intervals, or of their sum."""
+        lines = []
+        if any(question.has_outside for question in self.questions):
+            lines.append(OUTSIDE_NOTE)
+        lines += filter(None, map(describe_sum, self.questions))
+        return lines
+
     def statements(
-        self, level: float = 0.95, *, simultaneous: bool = False
+        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
     ) -> list[tuple[str, str]]:
         """Return what the intervals cover, what is assumed and what is guaranteed, with labels."""
-        together = "all together" if simultaneous else "each"
-        return [
-            ("intervals", f"{plain.format_level(level)} {together}; {METHOD}"),
-            ("assumes", ASSUMPTION),
-            ("privacy", f"{self.guarantee}, for all answers of a person together"),
-            ("running again", REPETITION),
+        coverage = self.estimates(level, covers=covers, simultaneous=simultaneous)[0].coverage
+        scope = "all together" if simultaneous else "each"
+        found = [
+            ("intervals", f"{plain.format_level(level)} {scope}; {coverage.method}"),
+            ("assumes", self.assumption),
         ]
+        if self.validity is not None and self.validity.proven:
+            found.append(("reports", str(self.validity)))
+        claim = str(self.guarantee)
+        found.append(("privacy", f"{claim}, {TOGETHER}" if len(self.questions) > 1 else claim))
+        found.append(("running again", REPETITION))
+        return found
 
     def __repr__(self) -> str:
         facts = f"{self.included:,} users, epsilon {self.guarantee.epsilon:.4g}"
         if self.simulation:
             facts += ", SIMULATION"
-        return f"<QuestionnaireResult: {len(self.questions)} questions, {facts}>"
+        count = len(self.questions)
+        return f"<QuestionnaireResult: {count} question{'s' * (count > 1)}, {facts}>"
 
     def _repr_html_(self) -> str:
         page = plain.html_paragraph(SIMULATION, strong=True) if self.simulation else ""
-        page += plain.html_paragraph(f"{self.included:,} users, {len(self.questions)} questions")
+        if self.record is not None:
+            lines = [f"{label}: {text}" for label, text in self.record.lines]
+            page += "".join(map(plain.html_paragraph, lines))
+        page += plain.html_paragraph(f"{self.name}, {self.included:,} users, {self.size}")
         for question in self.questions:
-            page += plain.html_paragraph(question.title, strong=True)
+            if len(self.questions) > 1 or self.record is None:
+                page += plain.html_paragraph(question.title, strong=True)
             page += _html_rows(question)
-        lines = [OUTSIDE_NOTE] if any(is_outside(row) for row in self._rows) else []
+        lines = self._remarks
         lines += [f"Note: {note}" for note in self.notes]
         lines += [f"{label.capitalize()}: {text}." for label, text in self.statements()]
         return page + "".join(map(plain.html_paragraph, lines))
-
-
-def is_share(row: Estimate) -> bool:
-    """Whether an estimate is a share, which is written in percent."""
-    return row.measure.startswith(SHARE)
-
-
-def is_outside(row: Estimate) -> bool:
-    """Whether an estimate lies outside its interval, because noise put it out of its range."""
-    return not row.low - 1e-12 <= row.estimate <= row.high + 1e-12
 
 
 def row_label(row: Estimate) -> str:
@@ -282,6 +479,7 @@ def _text_rows(question: QuestionEstimates) -> list[str]:
 
 def _html_rows(question: QuestionEstimates) -> str:
     shares = [row.estimate for row in question.estimates if is_share(row)]
+    # Noise may leave no share above 0, and a bar is a quotient by the longest.
     longest = max([*shares, 1e-9])
     table = []
     for row in question.estimates:

@@ -1,13 +1,14 @@
-"""Results of the same question at several times: what changed, with intervals of the changes.
+"""Results of the same questions at several times: what changed, with intervals of the changes.
 
-Two surveys have independent noise. Where the counts have added noise and nothing else is random,
-the interval of a difference comes from the exact law of the difference of both noises. Elsewhere it
-is combined from the two intervals (MOVER: distances to the bounds are added like squares of
-independent errors), which is approximate, and `method` says so.
+Two surveys have independent noise. Where an estimate is one sum with added noise and nothing else
+is random, the interval of a difference comes from the exact law of the difference of both noises.
+Elsewhere it is combined from the two intervals (MOVER: distances to the bounds are added like
+squares of independent errors), which is approximate, and `method` says so.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,11 +18,12 @@ from faircount.core import plain
 from faircount.core.arrays import Floats
 from faircount.core.domain import escape_controls
 from faircount.core.errors import ParameterError
+from faircount.core.questions import Question, Questionnaire
 from faircount.core.validation import check_fraction
 from faircount.estimation.intervals import COVERS, NOISE_ONLY, check_choice
 from faircount.estimation.record import format_time
-from faircount.estimation.result import Result
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.estimation.sheet_estimates import Estimate, EstimateNoise, is_share
+from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult, row_label
 
 EXACT = f"exact, from the law of the difference of both noises; {NOISE_ONLY}"
 COMBINED = "approximate, combined from the intervals of both surveys (MOVER)"
@@ -29,44 +31,89 @@ DRAWN = "as if other people had answered each time"
 _BISECTIONS = 60
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """The difference between two estimates of the same number.
+
+    estimate:  the later one minus the earlier one
+    low, high: its interval
+    is_exact:  whether that comes from the law of the difference of both noises
+    """
+
+    estimate: float
+    low: float
+    high: float
+    is_exact: bool
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
 class Change:
-    """The differences between two results, one number per item.
+    """The differences between two results of one question, one per estimate.
 
     before, after: positions of the results
-    estimates: differences of the estimated frequencies
-    low, high: their interval
-    method: how it was computed, in words
+    rows:          in the order of the estimates
+    method:        how the intervals were computed, in words
     """
 
     before: int
     after: int
-    estimates: Floats
-    low: Floats
-    high: Floats
+    rows: tuple[RowChange, ...]
     method: str
-
-    @property
-    def is_clear(self) -> list[bool]:
-        """For every item, whether the interval leaves out 0."""
-        return [bool(low > 0 or high < 0) for low, high in zip(self.low, self.high, strict=True)]
 
     def to_dict(self, names: Sequence[str]) -> dict[str, Any]:
         """Return plain values for JSON; `names` are those of all results."""
         return {
             "from": names[self.before],
             "to": names[self.after],
-            "estimates": self.estimates.tolist(),
-            "low": self.low.tolist(),
-            "high": self.high.tolist(),
-            "clear": self.is_clear,
+            "estimates": [row.estimate for row in self.rows],
+            "low": [row.low for row in self.rows],
+            "high": [row.high for row in self.rows],
+            "clear": [row.is_clear for row in self.rows],
             "method": self.method,
+        }
+
+
+@dataclass(frozen=True)
+class QuestionTrend:
+    """One question at several times.
+
+    series:  its estimates, one entry per result
+    changes: from each result to the next and, of more than two, from the first to the last
+    """
+
+    series: tuple[QuestionEstimates, ...]
+    changes: tuple[Change, ...]
+
+    @property
+    def labels(self) -> list[str]:
+        """What is estimated, in the order of the estimates."""
+        return [row_label(row) for row in self.series[0].estimates]
+
+    @property
+    def title(self) -> str:
+        """The number and the text of the question in the first survey."""
+        return self.series[0].title
+
+    def to_dict(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "number": self.series[0].number,
+            "text": self.series[0].text,
+            "rows": [
+                {"answer": row.answer, "measure": row.measure} for row in self.series[0].estimates
+            ],
+            "changes": [change.to_dict(names) for change in self.changes],
         }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trend:
-    """Several results of the same items, in the order of time.
+    """Several results with the same questions, in the order of time.
 
     results: at least two
     names: of the surveys, in the same order
@@ -74,7 +121,7 @@ class Trend:
     covers: "users", or "population" to include the draw of those who responded
     """
 
-    results: tuple[Result, ...]
+    results: tuple[QuestionnaireResult, ...]
     names: tuple[str, ...]
     level: float = 0.95
     covers: str = "users"
@@ -87,41 +134,69 @@ class Trend:
         if len(set(self.names)) < len(self.names):
             raise ParameterError("two of the results have the same name: name each differently")
         for name, result in zip(self.names, self.results, strict=True):
-            if result.items != self.items:
+            if not match_questions(self.results[0].questionnaire, result.questionnaire):
                 raise ParameterError(
                     f"{name} has other answers to choose from than {self.names[0]}: only surveys "
                     "with the same answers can be compared"
                 )
+        if not self._matches:
+            raise ParameterError("no question is in all of these surveys: compare fewer of them")
 
     @property
-    def items(self) -> tuple[object, ...]:
-        """Labels, in the order of the estimates."""
-        return self.results[0].items
+    def _matches(self) -> list[tuple[int, ...]]:
+        return match_questions(*(result.questionnaire for result in self.results))
 
     @cached_property
-    def changes(self) -> tuple[Change, ...]:
-        """From each result to the next and, of more than two, from the first to the last."""
-        last = len(self.results) - 1
+    def questions(self) -> tuple[QuestionTrend, ...]:
+        """The questions that all results have."""
+        found = [result.estimates(self.level, covers=self.covers) for result in self.results]
+        trends = []
+        for numbers in self._matches:
+            series = tuple(rows[number] for rows, number in zip(found, numbers, strict=True))
+            trends.append(QuestionTrend(series, self._changes(series)))
+        return tuple(trends)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Questions of the first result that another one does not have."""
+        kept = {trend.series[0].number for trend in self.questions}
+        first = self.results[0].questions
+        return tuple(question.title for question in first if question.number not in kept)
+
+    def _changes(self, series: Sequence[QuestionEstimates]) -> tuple[Change, ...]:
+        last = len(series) - 1
         pairs = [(place, place + 1) for place in range(last)]
         if last > 1:
+            # Small steps may each be within noise and still add up to a clear change.
             pairs.append((0, last))
-        return tuple(self._change(before, after) for before, after in pairs)
+        changes = []
+        for before, after in pairs:
+            both = zip(series[before].estimates, series[after].estimates, strict=True)
+            rows = tuple(self._compare(first, second) for first, second in both)
+            changes.append(Change(before, after, rows, self._method(rows)))
+        return tuple(changes)
 
-    def _change(self, before: int, after: int) -> Change:
-        first = self.results[before]
-        second = self.results[after]
-        difference = second.estimates - first.estimates
-        laws = (_noise_alone(first), _noise_alone(second))
-        if self.covers == "users" and laws[0] is not None and laws[1] is not None:
-            errors = ((laws[0], first.included), (laws[1], second.included))
-            low, high = _exact_bounds(difference, *errors, 1 - self.level)
-            method = EXACT
-        else:
-            low, high = _combined_bounds(first, second, self.level, self.covers)
-            method = f"{COMBINED}; {NOISE_ONLY}"
-            if self.covers == "population":
-                method = f"{COMBINED}, {DRAWN}"
-        return Change(before, after, difference, np.maximum(low, -1), np.minimum(high, 1), method)
+    def _compare(self, first: Estimate, second: Estimate) -> RowChange:
+        difference = second.estimate - first.estimate
+        bounds = _combined_bounds(first, second)
+        is_exact = False
+        if self.covers == "users" and first.noise is not None and second.noise is not None:
+            low, high = bound_difference(first.noise, second.noise, 1 - self.level)
+            bounds = (difference + low, difference + high)
+            is_exact = True
+        if is_share(first):
+            bounds = (max(bounds[0], -1.0), min(bounds[1], 1.0))
+        return RowChange(difference, *bounds, is_exact)
+
+    def _method(self, rows: Sequence[RowChange]) -> str:
+        combined = f"{COMBINED}; {NOISE_ONLY}"
+        if self.covers == "population":
+            combined = f"{COMBINED}, {DRAWN}"
+        if all(row.is_exact for row in rows):
+            return EXACT
+        if any(row.is_exact for row in rows):
+            return f"{EXACT}; means and shares of those who answered: {combined}"
+        return combined
 
     @property
     def titles(self) -> list[str]:
@@ -133,111 +208,180 @@ class Trend:
         return titles
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per item and result, with the change since the result before."""
-        since = {change.after: change for change in reversed(self.changes)}
+        """One row per result and estimate, with the change since the result before."""
         rows = []
-        for place, result in enumerate(self.results):
-            bounds = result.interval(self.level, covers=self.covers)
-            change = since.get(place)
-            for item, label in enumerate(self.items):
-                row = {
+        for trend in self.questions:
+            since = {change.after: change for change in reversed(trend.changes)}
+            for place, question in enumerate(trend.series):
+                changes = since[place].rows if place in since else None
+                rows += self._rows_of(place, question, changes)
+        return rows
+
+    def _rows_of(
+        self, place: int, question: QuestionEstimates, changes: Sequence[RowChange] | None
+    ) -> list[dict[str, Any]]:
+        result = self.results[place]
+        rows = []
+        for number, row in enumerate(question.estimates):
+            change = None if changes is None else changes[number]
+            rows.append(
+                {
                     "survey": self.names[place],
                     "ended": None if result.record is None else result.record.ended,
-                    "item": plain.json_value(label),
-                    "estimate": float(result.estimates[item]),
-                    "low": float(bounds.low[item]),
-                    "high": float(bounds.high[item]),
-                    "change": None,
-                    "change_low": None,
-                    "change_high": None,
+                    "number": question.number,
+                    "question": question.text,
+                    "answer": row.answer,
+                    "measure": row.measure,
+                    "estimate": row.estimate,
+                    "low": row.low,
+                    "high": row.high,
+                    "change": None if change is None else change.estimate,
+                    "change_low": None if change is None else change.low,
+                    "change_high": None if change is None else change.high,
                     "counted": result.included,
                     "guarantee": str(result.guarantee),
                 }
-                if change is not None:
-                    row["change"] = float(change.estimates[item])
-                    row["change_low"] = float(change.low[item])
-                    row["change_high"] = float(change.high[item])
-                rows.append(row)
+            )
         return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
+        document = {
             **plain.JSON_VERSION,
             "level": self.level,
             "covers": self.covers,
             "results": [result.to_dict(self.level, covers=self.covers) for result in self.results],
             "names": list(self.names),
-            "items": [plain.json_value(item) for item in self.items],
-            "changes": [change.to_dict(self.names) for change in self.changes],
+            "questions": [trend.to_dict(self.names) for trend in self.questions],
+            "left_out": list(self.left_out),
         }
+        if len(self.questions) == 1:
+            (only,) = self.questions
+            document["items"] = only.labels
+            document["changes"] = [change.to_dict(self.names) for change in only.changes]
+        return document
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame, one row per survey and item."""
+        """Return a pandas DataFrame, one row per survey and estimate."""
         rows = self.rows()
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         return plain.data_frame(columns, list(range(len(rows))), "row", {"level": self.level})
 
-    def plot(self, *, ax: Any = None) -> Any:
-        """Draw the shares over time with their intervals, and return the matplotlib axes."""
-        from faircount.estimation.drawing import draw_trend
+    def plot(self) -> Any:
+        """Draw a chart per question over time, with intervals, and return the figure."""
+        from faircount.estimation.trend_drawing import draw_trend
 
-        return draw_trend(self, ax)
+        return draw_trend(self)
 
     def __str__(self) -> str:
         lines = []
-        for change in self.changes:
-            lines.append(f"{self.names[change.before]} to {self.names[change.after]}:")
-            for place, item in enumerate(self.items):
-                lines.append(f"  {escape_controls(item)}: {describe_change(change, place)}")
-        lines.append(f"intervals: {plain.format_level(self.level)} each, {self.changes[0].method}")
+        for trend in self.questions:
+            if len(self.questions) > 1:
+                lines.append(escape_controls(trend.title))
+            for change in trend.changes:
+                lines.append(f"{self.names[change.before]} to {self.names[change.after]}:")
+                for label, row, estimate in trend_rows(trend, change):
+                    words = describe_change(row, estimate)
+                    lines.append(f"  {escape_controls(label)}: {words}")
+        lines.append(f"intervals: {plain.format_level(self.level)} each, {self.methods}")
         return "\n".join(lines)
 
+    @property
+    def methods(self) -> str:
+        """How the intervals of all changes were computed, in words."""
+        methods: dict[str, None] = {}
+        for trend in self.questions:
+            methods |= dict.fromkeys(change.method for change in trend.changes)
+        return "; ".join(methods)
+
     def __repr__(self) -> str:
-        return f"<Trend of {len(self.results)} results, {len(self.items)} items>"
+        if len(self.questions) > 1:
+            return f"<Trend of {len(self.results)} results, {len(self.questions)} questions>"
+        return f"<Trend of {len(self.results)} results, {len(self.questions[0].labels)} items>"
 
 
-def describe_change(change: Change, item: int) -> str:
-    """A difference in percentage points with its interval."""
-    low = 100 * change.low[item]
-    high = 100 * change.high[item]
-    words = f"{100 * change.estimates[item]:+z.1f} points ({low:+z.1f} to {high:+z.1f})"
-    return words if change.is_clear[item] else f"{words}, may be noise"
+def trend_rows(trend: QuestionTrend, change: Change) -> list[tuple[str, RowChange, Estimate]]:
+    """Every estimate of a question with its label, its change and its first value."""
+    return list(zip(trend.labels, change.rows, trend.series[0].estimates, strict=True))
+
+
+def describe_change(change: RowChange, estimate: Estimate) -> str:
+    """A difference with its interval: of shares in percentage points, of means as a number."""
+    numbers = (change.estimate, change.low, change.high)
+    if is_share(estimate):
+        difference, low, high = (f"{100 * number:+z.1f}" for number in numbers)
+        words = f"{difference} points ({low} to {high})"
+    else:
+        difference, low, high = (f"{number:+z.3g}" for number in numbers)
+        words = f"{difference} ({low} to {high})"
+    return words if change.is_clear else f"{words}, may be noise"
 
 
 def trend_of(
-    results: Sequence[Result], names: Sequence[str], level: float = 0.95, covers: str = "users"
+    results: Sequence[QuestionnaireResult],
+    names: Sequence[str],
+    level: float = 0.95,
+    covers: str = "users",
 ) -> Trend:
-    """Compare results of the same question over time."""
+    """Compare results with the same questions over time."""
     return Trend(tuple(results), tuple(names), level, covers)
 
 
-def _noise_alone(result: Result) -> NoiseLaw | None:
-    """The noise of a count where nothing else is random; None for sampling and local reports."""
-    # The estimates are fitted to the known total, so their errors have the law of fitted noise.
-    channel = result.mechanism.channel(result.included).on_total(result.mechanism.N)
-    return channel.noise if channel.hit == 1 and not channel.miss else None
+def match_questions(*questionnaires: Questionnaire) -> list[tuple[int, ...]]:
+    """Return for every question that all questionnaires have its places in them, from 0.
+
+    It is the one with the same text and answers; or else, in the same place, one with the same
+    answers, because an owner may have worded the question anew.
+    """
+    first, *others = (questionnaire.questions for questionnaire in questionnaires)
+    matches = []
+    for place, question in enumerate(first):
+        found = [_find_question(question, place, questions) for questions in others]
+        if None not in found:
+            matches.append((place, *(number for number in found if number is not None)))
+    return matches
 
 
-def _exact_bounds(
-    difference: Floats,
-    before: tuple[NoiseLaw, int],
-    after: tuple[NoiseLaw, int],
-    error: float,
-) -> tuple[Floats, Floats]:
-    """Bounds of the true differences: the observed ones minus the quantiles of their error."""
-    first = _centred(*before)
-    second = _centred(*after)
+def _find_question(question: Question, place: int, others: Sequence[Question]) -> int | None:
+    # On which answers it depended whether it was asked is part of an earlier question.
+    same = [number for number, other in enumerate(others) if _is_same(question, other)]
+    if same:
+        return same[0]
+    is_reworded = place < len(others) and _is_same(question, _reword(others[place], question))
+    # A question that stands elsewhere under its own text is not this one in other words.
+    return place if is_reworded else None
+
+
+def _is_same(question: Question, other: Question) -> bool:
+    return replace(question, only_if=None) == replace(other, only_if=None) and (
+        (question.only_if is None) == (other.only_if is None)
+    )
+
+
+def _reword(question: Question, like: Question) -> Question:
+    """Return the question with the texts of another one of its kind."""
+    if type(question) is not type(like):
+        return question
+    texts = {name: getattr(like, name) for name in ("text", "columns_text") if hasattr(like, name)}
+    return replace(question, **texts)
+
+
+def bound_difference(
+    before: EstimateNoise, after: EstimateNoise, error: float
+) -> tuple[float, float]:
+    """Bounds of a true difference minus the observed one: the quantiles of its error."""
+    first = _centred(before)
+    second = _centred(after)
     most = _upper_quantile(first, second, error / 2)
     # The error of the opposite difference has the other quantile, with its sign changed.
     least = -_upper_quantile(second, first, error / 2)
-    return difference - most, difference - least
+    return -most, -least
 
 
-def _centred(law: NoiseLaw, users: int) -> tuple[Floats, Floats]:
+def _centred(noise: EstimateNoise) -> tuple[Floats, Floats]:
     """Errors of an estimate, ascending, and their probabilities."""
-    errors = (law.values - law.mean) / users
-    return errors, np.asarray(law.pmf, dtype=np.float64)
+    errors = (noise.law.values - noise.law.mean) * noise.unit
+    return errors, np.asarray(noise.law.pmf, dtype=np.float64)
 
 
 def _upper_quantile(
@@ -253,6 +397,8 @@ def _upper_quantile(
         places = np.searchsorted(later, errors + x, side="right")
         return float((pmf * above[places]).sum())
 
+    # Below the smallest possible difference, where the tail is certain to exceed; at the largest
+    # one it is 0. `high` stays on the safe side in every step.
     low = float(later[0] - errors[-1]) - 1e-9
     high = float(later[-1] - errors[0])
     for _ in range(_BISECTIONS):
@@ -264,15 +410,11 @@ def _upper_quantile(
     return high
 
 
-def _combined_bounds(
-    first: Result, second: Result, level: float, covers: str
-) -> tuple[Floats, Floats]:
-    """Bounds of the differences from the intervals of both results."""
-    before = first.interval(level, covers=covers)
-    after = second.interval(level, covers=covers)
+def _combined_bounds(first: Estimate, second: Estimate) -> tuple[float, float]:
+    """Bounds of a difference from the intervals of both estimates."""
     # Noise can put an estimate outside its interval, where distances would be negative.
-    start = np.clip(first.estimates, before.low, before.high)
-    end = np.clip(second.estimates, after.low, after.high)
-    down = np.hypot(end - after.low, before.high - start)
-    up = np.hypot(after.high - end, start - before.low)
+    start = min(max(first.estimate, first.low), first.high)
+    end = min(max(second.estimate, second.low), second.high)
+    down = math.hypot(end - second.low, first.high - start)
+    up = math.hypot(second.high - end, start - first.low)
     return end - start - down, end - start + up

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from faircount.core.questions import Questionnaire
+from faircount.core.questions.kinds import ChoiceQuestion, SumQuestion
+
 FAILURE_BITS = 40
 """Where reports are proven, an invalid one is counted with probability 2^-40 at most.
 
@@ -19,6 +22,7 @@ ASSUMPTIONS = {
 """What a plan or a result assumes about the clients, by whether reports are proven."""
 
 
+# Numbers and not sentences: the page and the dashboard say the same in other languages.
 @dataclass(frozen=True, slots=True)
 class Validity:
     """How much dishonest participants can have changed a result.
@@ -28,12 +32,40 @@ class Validity:
     refused: reports that arrived and are not counted: they could not be decrypted or, where reports
              are proven, are not valid
     coins:   whether clients also made the noise, of coins that they could not choose
+    questionnaire: what was asked; None for one question with exactly one answer
     """
 
     proven: bool
     counted: int
     refused: int
     coins: bool = False
+    questionnaire: Questionnaire | None = None
+
+    @property
+    def is_one_vote(self) -> bool:
+        """Whether a report is one vote for one of several answers, and nothing else."""
+        if self.questionnaire is None:
+            return True
+        first, *others = self.questionnaire.questions
+        return not others and isinstance(first, ChoiceQuestion)
+
+    @property
+    def has_branches(self) -> bool:
+        """Whether a question was meant for some participants only, which no proof shows."""
+        if self.questionnaire is None:
+            return False
+        return any(question.only_if is not None for question in self.questionnaire.questions)
+
+    @property
+    def sums(self) -> tuple[tuple[int, float], ...]:
+        """Numbers of the questions with a sum, and by how much one report can change each."""
+        if self.questionnaire is None:
+            return ()
+        found = []
+        for number, question in enumerate(self.questionnaire.questions, 1):
+            if isinstance(question, SumQuestion):
+                found.append((number, float(question.unit * question.largest)))
+        return tuple(found)
 
     def frequency_bound(self, dishonest: int) -> float:
         """Return by how much so many dishonest participants can change a frequency at most."""
@@ -54,6 +86,10 @@ class Validity:
                 "frequency_per_liar": self.frequency_bound(1),
                 "fails_with_probability": 2.0**-FAILURE_BITS,
             }
+        if self.proven and self.sums:
+            bounds["sums_per_liar"] = [
+                {"question": number, "sum": reach} for number, reach in self.sums
+            ]
         return {
             "proven": self.proven,
             "counted": self.counted,
@@ -71,11 +107,32 @@ class Validity:
             )
         coins = ", and coins that its sender could not choose" if self.coins else ""
         return (
-            f"{reports} Every counted report added exactly one to exactly one item{coins}. "
-            "Each dishonest participant can change a count by at most one and a frequency by at "
-            f"most 1/{self.counted}, before frequencies are made consistent. This fails with "
+            f"{reports} {self._proven_part(coins)} This fails with "
             f"probability below 2^-{FAILURE_BITS} in this survey, if both servers followed the "
             "protocol and no client learned the secret values of both before the batch manifest "
             "was fixed. A dishonest server can change the result and leave out anybody; invented "
             "people count as people. No independent security review yet."
         )
+
+    def _proven_part(self, coins: str) -> str:
+        """What is proven of a report, and what a dishonest participant can change nevertheless."""
+        if self.is_one_vote:
+            return (
+                f"Every counted report added exactly one to exactly one item{coins}. Each "
+                "dishonest participant can change a count by at most one and a frequency by at "
+                f"most 1/{self.counted}, before frequencies are made consistent."
+            )
+        sums = "".join(
+            f", the sum of question {number} by at most {reach:.6g}" for number, reach in self.sums
+        )
+        text = (
+            "Every counted report is one sheet with a possible answer to every question. Each "
+            f"dishonest participant can change a count by at most one{sums}, and a share of all "
+            f"people by at most 1/{self.counted}, before shares are made consistent."
+        )
+        if self.has_branches:
+            text += (
+                " It is not proven that only those answered a question whom it concerns: a "
+                "dishonest participant may answer it anyway."
+            )
+        return text

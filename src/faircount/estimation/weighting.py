@@ -67,31 +67,29 @@ def owa(sizes: ArrayLike, variances: ArrayLike) -> Floats:
     from scipy.optimize import minimize
 
     n, v = _check_groups(sizes, variances)
-    # Neither factor moves the minimum, and the optimizer works best on numbers near 1.
-    n = n / n.mean()
-    v = v / v.min()
-
-    # The logarithm of the error and its gradient: where variances differ by many powers of ten,
-    # the error itself is so flat that the optimizer would stop too early.
-    def log_error(w: Floats) -> tuple[float, Floats]:
-        users = n @ w
-        noise = n @ (w**2 * v)
-        return float(np.log(noise / users**2)), 2 * n * (w * v / noise - 1 / users)
-
+    # In x_g = w_g sqrt(n_g V_g) the numerator is |x|^2 and the denominator (c x)^2 with
+    # c_g = sqrt(n_g / V_g). Their quotient does not change when all weights are scaled, so c x = 1
+    # may take the place of sum w_g = 1. Every curvature is then alike, however much sizes and
+    # variances differ: in w itself the optimizer stopped at a bound.
+    scale = np.sqrt(n * v)
+    c = np.sqrt(n / v)
+    c /= np.linalg.norm(c)
+    start = scale / (c @ scale)
     found = minimize(
-        log_error,
-        np.full(n.size, 1 / n.size),
+        lambda x: (float(x @ x), 2 * x),
+        start,
         jac=True,
         method="SLSQP",
-        bounds=[(1e-12, 1.0)] * n.size,
-        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
+        bounds=[(0.0, None)] * n.size,
+        constraints={"type": "eq", "fun": lambda x: c @ x - 1, "jac": lambda _: c},
         options={"ftol": 1e-15, "maxiter": 2000},
     )
     if not found.success:
         raise FaircountError(
             f"the optimizer did not find the weights ({found.message}): use vwa, the closed form"
         )
-    return _normalize(n * found.x)
+    # W_g ~ n_g w_g, and n_g / sqrt(n_g V_g) is proportional to c_g.
+    return _normalize(c * found.x)
 
 
 def combine(estimates: ArrayLike, weights: ArrayLike) -> Floats:

@@ -267,7 +267,7 @@ class OneQuestion(FrequencyMechanism, FieldMechanism):
         if len(questionnaire) > 1 or not isinstance(first, ChoiceQuestion):
             raise ParameterError(
                 f"{self.name} counts the answers to one question with exactly one answer each: "
-                "several questions, and other kinds, need the mechanism server-joint or laplace"
+                "several questions, and other kinds, need the mechanism server-joint"
             )
         if first.answers != labels:
             raise ParameterError(f"{self.name} was created for other answers than the question has")

@@ -14,41 +14,49 @@ which a few do not respond. `faircount plan` with the same numbers makes the sam
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from faircount.core.domain import Domain, visible_form
+from faircount.core.domain import Domain
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.mechanisms.registry import shared_mechanisms
-from faircount.planning.forecast import Forecast, forecast
+from faircount.core.questions import Questionnaire
+from faircount.core.questions.form import Form
+from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.validation import expected_users, share_of_users
+from faircount.mechanisms.registry import frequency_names, shared_mechanisms
+from faircount.owner.questions import check_readable
+from faircount.planning.forecast import Forecast, forecast, forecast_sheet
 from faircount.planning.minimum import check_minimum
 from faircount.planning.option import Option
 from faircount.planning.plan import Plan, plan
 from faircount.planning.question import Question
 from faircount.protocol import SERVERS, Topology
+from faircount.protocol.survey.parameters import answers_of
 
 AUTO = "auto"
+JOINT = "server-joint"
 
-
-def check_items(items: Sequence[str]) -> None:
-    """Refuse answers that are blank, or that a reader could not tell apart."""
-    shown: dict[str, str] = {}
-    for item in items:
-        form = visible_form(str(item))
-        if not form:
-            message = "an answer to choose from is empty: write every answer out"
-            raise ParameterError(message).with_code("empty_item")
-        if form in shown:
-            message = (
-                f"people could not tell the answers {shown[form]!r} and {item!r} apart: remove or "
-                "rename one of them"
-            )
-            raise ParameterError(message).with_code("same_items", first=shown[form], second=item)
-        shown[form] = item
+# Why a mechanism or a topology is for one question only.
+_MECHANISMS = {
+    "dpds": "it protects only where so many other people are known to give every answer, and "
+    "nobody knows that for all answers of several questions",
+    "tss": "a server sees which helpers hold the sums of a group of people, and the groups of "
+    "several questions together would single people out",
+    "tss-prime": "a server sees which helpers hold the sums of a group of people, and the groups "
+    "of several questions together would single people out",
+    "placed-coins": "everybody would have to prove the coins of all answers of all questions",
+    "server-laplace": f"it draws noise for one question, where {JOINT} draws it for all at once",
+    "server-coins": f"it draws noise for one question, where {JOINT} draws it for all at once",
+}
+_PEERS = (
+    "participants draw the noise there, for one question; noise for all answers would have to "
+    "split epsilon between them"
+)
+_TOPOLOGIES = {"two-stage": _MECHANISMS["tss"], "explicit": _PEERS, "masked": _PEERS}
 
 
 @dataclass(frozen=True)
 class SurveyRequirements:
     """What the owner requires of a survey.
 
-    items: the possible answers
+    form: the questions, with the errors that are wanted
     users: how many people are invited
     epsilon, delta: the largest privacy loss
     mechanism: the name of a mechanism, or "auto" for the best one
@@ -56,9 +64,10 @@ class SurveyRequirements:
     minimum: the minimum number of responses; by default one that fits the mechanism
     floor: how many people choose each item for sure
     colluding: share of the participants who may collude with a server
+    response_rate: expected response rate, for which errors are stated; None for nearly all
     """
 
-    items: tuple[str, ...]
+    form: Form
     users: int
     epsilon: float
     delta: float = 1e-6
@@ -67,11 +76,28 @@ class SurveyRequirements:
     minimum: int | None = None
     floor: int = 0
     colluding: float = 0.0
+    response_rate: float | None = None
 
     def __post_init__(self) -> None:
-        check_items(self.items)
+        check_readable(self.questionnaire)
         if self.minimum is not None:
             check_minimum(self.minimum, self.users)
+
+    @property
+    def questionnaire(self) -> Questionnaire:
+        """The questions."""
+        return self.form.questionnaire
+
+    @property
+    def is_one_choice(self) -> bool:
+        """Whether there is one question with exactly one answer each, as all mechanisms count."""
+        questions = self.questionnaire.questions
+        return len(questions) == 1 and isinstance(questions[0], ChoiceQuestion)
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The answers to the one question of the survey, for mechanisms that count one."""
+        return tuple(str(label) for label in answers_of(self.questionnaire).labels)
 
     @property
     def needs_proofs(self) -> bool:
@@ -89,10 +115,11 @@ class SurveyRequirements:
             floor=self.floor,
             colluding=self.colluding,
             malicious_clients=self.needs_proofs,
+            response_rate=self.response_rate,
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Advice(Forecast):
     """The mechanism to run and what to expect of it."""
 
@@ -101,6 +128,8 @@ class Advice(Forecast):
 
 def advise(requirements: SurveyRequirements) -> Advice:
     """The mechanism with the smallest error, or the required one; refused if none is possible."""
+    if not requirements.is_one_choice:
+        return _advise_sheet(requirements)
     possible: list[Advice] = []
     reasons: list[str] = []
     planned = requirements.plan()
@@ -123,11 +152,51 @@ def advise(requirements: SurveyRequirements) -> Advice:
     raise RefusedError(message).with_code("no_mechanism")
 
 
+def _advise_sheet(requirements: SurveyRequirements) -> Advice:
+    """The advice on several questions, or on one without exactly one answer each."""
+    name = requirements.mechanism
+    topology = requirements.topology
+    if not topology.supports_proofs:
+        reason = _TOPOLOGIES.get(str(topology), "it counts the answers to one question")
+        raise _only_one_question(f"the topology {topology}", reason)
+    if name not in (AUTO, JOINT):
+        known = (*shared_mechanisms(), *frequency_names())
+        if name not in known:
+            message = f"mechanism must be {AUTO} or {JOINT} for these questions, not {name!r:.40}"
+            raise ParameterError(message).with_code("unknown_mechanism", names=JOINT)
+        reason = _MECHANISMS.get(name, "it counts the answers to one question")
+        raise _only_one_question(f"the mechanism {name}", reason)
+    rate = requirements.response_rate
+    users = requirements.users
+    expected = forecast_sheet(
+        requirements.form,
+        users=users,
+        epsilon=requirements.epsilon,
+        topology=topology,
+        minimum=requirements.minimum,
+        expected=None if rate is None else expected_users("response_rate", rate, users),
+        insiders=max(1, share_of_users("colluding", requirements.colluding, users)),
+    )
+    return _with_requirements(expected, requirements)
+
+
+def _only_one_question(what: str, reason: str) -> RefusedError:
+    message = (
+        f"{what} cannot carry these questions: {reason}. Several questions, and kinds other than "
+        f"one of N, run in {SERVERS} with {JOINT}; leave --mechanism and --topology out"
+    )
+    return RefusedError(message).with_code("one_question_only")
+
+
+def _with_requirements(expected: Forecast, requirements: SurveyRequirements) -> Advice:
+    values = {field.name: getattr(expected, field.name) for field in fields(expected)}
+    return Advice(**values, requirements=requirements)
+
+
 def _forecast(requirements: SurveyRequirements, option: Option, question: Question) -> Advice:
     """An option as it runs in the survey's topology; an error says why it cannot."""
     expected = forecast(option, question, requirements.topology, Domain(requirements.items))
-    values = {field.name: getattr(expected, field.name) for field in fields(expected)}
-    return Advice(**values, requirements=requirements)
+    return _with_requirements(expected, requirements)
 
 
 def _candidates(requirements: SurveyRequirements, options: Sequence[Option]) -> list[Option]:

@@ -17,9 +17,12 @@ from faircount.protocol.survey.phases import Phase
 Fits = Callable[[object], bool]
 Shape = Mapping[str, Fits]
 
+# Larger integers are not exact in JavaScript, where the dashboard shows them; larger amounts
+# overflow when they are added. No honest server comes near any of these.
 MAX_COUNT = 1 << 53
 MAX_AMOUNT = 1e300
 MAX_TEXT = 1000
+# One spelling: keys are compared as texts in the parameters.
 KEY = re.compile("[0-9a-f]{64}")
 SIGNATURE = re.compile("[0-9a-f]{128}")
 
@@ -47,6 +50,7 @@ def _is_signature(value: object) -> bool:
 
 
 def _is_phase(value: object) -> bool:
+    # A phase that we do not know would be shown, and waited for, without an end.
     return isinstance(value, str) and value in set(Phase)
 
 
@@ -61,6 +65,7 @@ def _is_time(value: object) -> bool:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         return False
     try:
+        # Without a zone it would be read as the owner's local time.
         return datetime.fromisoformat(value).tzinfo is not None
     except ValueError:
         return False
@@ -134,6 +139,7 @@ def read_answer(reply: Reply, shape: Shape) -> dict[str, Any]:
     if misfit is not None:
         message = f"the server's answer makes no sense ({misfit}): is this a faircount server?"
         raise RemoteError(message).with_code("not_faircount")
+    # Fields that no shape names are passed on unchecked: nothing here relies on them.
     return dict(values)
 
 

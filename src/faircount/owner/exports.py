@@ -8,6 +8,7 @@ are for programs: their names and numbers are the same in every language.
 import io
 import json
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from faircount.core.csv_cells import write_csv
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.figures import check_figure
 from faircount.core.files import write_durably
-from faircount.estimation.drawing import save_frequencies
-from faircount.estimation.result import Result
 from faircount.estimation.result_texts import words_of
+from faircount.estimation.sheet_drawing import save_questions
+from faircount.estimation.sheet_estimates import Estimate, is_share
+from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.estimation.sheet_texts import decimals_of, sheet_words_of
 from faircount.owner.folder import PUBLIC
 from faircount.owner.result_page import result_page
 from faircount.protocol.wire.canonical_json import parse_real
@@ -26,8 +29,12 @@ from faircount.protocol.wire.messages import Published
 
 FIGURES = ("png", "svg", "pdf")
 KINDS = ("csv", "json", "xlsx", "html", *FIGURES)
-COLUMNS = ("item", "estimate", "low", "high", "consistent")
-RECORD = ("survey", "question", "opened", "ended", "invited", "responded", "counted")
+QUESTION = ("number", "question")
+COLUMNS = ("answer", "measure", "estimate", "low", "high", "consistent")
+RECORD = (
+    *("survey", "title", "opened", "ended", "invited", "responded", "counted"),
+    *("s1_operator", "s2_operator", "one_operator"),
+)
 PRIVACY = ("guarantee", "promised_epsilon", "promised_delta")
 
 
@@ -48,7 +55,7 @@ class View:
 DEFAULT = View()
 
 
-def plain_result(result: Result, view: View = DEFAULT) -> dict[str, Any]:
+def plain_result(result: QuestionnaireResult, view: View = DEFAULT) -> dict[str, Any]:
     """Estimates and consistent ones, with the promised and the achieved privacy.
 
     The privacy is the one that the aggregator signed.
@@ -61,7 +68,7 @@ def plain_result(result: Result, view: View = DEFAULT) -> dict[str, Any]:
     return {**document, "promised": _signed_privacy(result), **guarantee}
 
 
-def _signed_privacy(result: Result) -> dict[str, float]:
+def _signed_privacy(result: QuestionnaireResult) -> dict[str, float]:
     published = result.facts["published"]
     # A result that was computed without servers has no signed statement.
     if not isinstance(published, Published):
@@ -84,12 +91,12 @@ def check_file(path: Path) -> str:
     return kind
 
 
-def save_result(result: Result, path: Path, view: View = DEFAULT) -> None:
+def save_result(result: QuestionnaireResult, path: Path, view: View = DEFAULT) -> None:
     """Write a result into a file, in the format of its suffix."""
     write_durably(path, export_result(result, check_file(path), view), PUBLIC)
 
 
-def export_result(result: Result, kind: str, view: View = DEFAULT) -> bytes:
+def export_result(result: QuestionnaireResult, kind: str, view: View = DEFAULT) -> bytes:
     """The content of a file of this kind."""
     if kind == "csv":
         return _csv_table(plain_result(result, view))
@@ -104,85 +111,110 @@ def export_result(result: Result, kind: str, view: View = DEFAULT) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"result.{kind}")
         check_file(path)
-        save_frequencies(result, path, view.level, view.covers, consistent=view.consistent)
+        save_questions(result, path, view.level, view.covers, consistent=view.consistent)
         return path.read_bytes()
 
 
 def _csv_table(plain: dict[str, Any]) -> bytes:
-    record = plain.get("record", {})
+    """One row per estimate of every question."""
+    record = {**plain.get("record", {}), "title": plain["title"]}
     promised = plain["promised"]
     # Survey and guarantee are in every row, so that they survive when somebody copies rows.
     survey = [record.get(name) for name in RECORD]
     privacy = (plain["in_words"], promised.get("epsilon"), promised.get("delta"))
     rows = []
-    for row, consistent in zip(plain["estimates"], plain["consistent"], strict=True):
-        numbers = (row["estimate"], row["low"], row["high"], consistent)
-        rows.append((row["item"], *numbers, *survey, *privacy))
-    return write_csv((*COLUMNS, *RECORD, *PRIVACY), rows)
+    for question in plain["questions"]:
+        for row in question["estimates"]:
+            values = [row[name] for name in COLUMNS]
+            rows.append((question["number"], question["text"], *values, *survey, *privacy))
+    return write_csv((*QUESTION, *COLUMNS, *RECORD, *PRIVACY), rows)
 
 
-def facts_about(result: Result, view: View = DEFAULT) -> list[tuple[str, str]]:
+def facts_about(result: QuestionnaireResult, view: View = DEFAULT) -> list[tuple[str, str]]:
     """Everything that belongs to the numbers, as labels and texts."""
     words = words_of(result)
     facts = list(words.record_lines(result.record)) if result.record is not None else []
-    bounds = result.interval(view.level, covers=view.covers)
-    facts.append((words.intervals, words.interval_text(view.level, bounds)))
-    sum_note = words.sum_note(result)
-    if sum_note is not None:
-        facts.append((words.sum, sum_note))
+    found = result.estimates(view.level, covers=view.covers)
+    facts.append((words.intervals, words.interval_text(view.level, found[0].coverage)))
+    facts += [(words.sum, note) for note in filter(None, map(words.sum_note, found))]
     facts.append((words.guarantee, words.claim(result.guarantee)))
     facts.append((words.in_words, words.sentence(result.guarantee)))
+    facts += [("", f"{line}.") for line in sheet_words_of(result).privacy_lines(result)]
     if result.validity is not None:
         facts.append((words.reports, words.statement(result)))
     facts.append((words.running_again, words.repetition))
     return facts
 
 
-def _workbook(result: Result, view: View) -> bytes:
-    """A spreadsheet with the table on one sheet and everything about it on another."""
+def _workbook(result: QuestionnaireResult, view: View) -> bytes:
+    """A spreadsheet with a table per question on one sheet and everything about it on another."""
     book = _openpyxl().Workbook()
     sheet = book.active
-    words = words_of(result)
-    sheet.title = words.result
-    bounds = result.interval(view.level, covers=view.covers)
-    table: list[tuple[object, ...]] = [words.columns]
-    for place, item in enumerate(result.items):
-        numbers = (result.estimates, bounds.low, bounds.high, result.consistent)
-        table.append((str(item), *(float(values[place]) for values in numbers)))
-    _fill_sheet(sheet, table, widths=(30, 12, 12, 12, 12))
-    about = book.create_sheet(words.about)
-    _fill_sheet(about, facts_about(result, view), widths=(14, 110))
+    words = sheet_words_of(result)
+    sheet.title = words.general.result
+    found = result.estimates(view.level, covers=view.covers)
     # The question stands above the numbers too, for whoever copies only this sheet.
     if result.record is not None:
-        _add_above(sheet, [result.record.question, words.dates(result.record)])
+        _add_lines(sheet, [result.record.question, words.general.dates(result.record), ""])
+    for question in found:
+        if len(found) > 1:
+            _add_lines(sheet, [question.title])
+        _add_row(sheet, words.general.columns)
+        for row in question.estimates:
+            numbers = (row.estimate, row.low, row.high, row.consistent)
+            form = _number_format(row, decimals_of(question, row))
+            _add_row(sheet, (words.label(question, row), *numbers), form)
+        if question is not found[-1]:
+            _add_lines(sheet, [""])
+    _set_widths(sheet, (30, 12, 12, 12, 12))
+    about = book.create_sheet(words.general.about)
+    for fact in facts_about(result, view):
+        _add_row(about, fact)
+    _set_widths(about, (14, 110))
     out = io.BytesIO()
     book.save(out)
     return out.getvalue()
 
 
-def _fill_sheet(sheet: Any, rows: list[Any], widths: tuple[int, ...]) -> None:
-    for row, values in enumerate(rows, start=1):
-        for column, value in enumerate(values, start=1):
-            _write_cell(sheet.cell(row, column), value)
+def _number_format(row: Estimate, decimals: int) -> str:
+    """How a spreadsheet shows an estimate: a share in percent, a mean as a number."""
+    places = f"0.{'0' * decimals}" if decimals else "0"
+    return f"{places}%" if is_share(row) else places
+
+
+def _add_row(sheet: Any, values: Sequence[object], number_format: str = "General") -> None:
+    """Write values below what a sheet has so far."""
+    number = _next_row(sheet)
+    for column, value in enumerate(values, start=1):
+        _write_cell(sheet.cell(number, column), value, number_format)
+
+
+def _add_lines(sheet: Any, lines: Sequence[str]) -> None:
+    """Write texts below what a sheet has so far; they run over the columns beside them."""
+    for text in lines:
+        cell = sheet.cell(_next_row(sheet), 1)
+        _write_cell(cell, text, "General")
+        cell.alignment = _openpyxl().styles.Alignment(wrap_text=False)
+
+
+def _next_row(sheet: Any) -> int:
+    # A new sheet says that it has one row, which is empty.
+    return 1 if sheet.cell(1, 1).value is None else sheet.max_row + 1
+
+
+def _set_widths(sheet: Any, widths: Sequence[int]) -> None:
     for number, width in enumerate(widths):
         sheet.column_dimensions["ABCDE"[number]].width = width
 
 
-def _write_cell(cell: Any, value: object) -> None:
+def _write_cell(cell: Any, value: object, number_format: str) -> None:
     cell.value = value
     if isinstance(value, str):
         # check: formula-sheet - the library takes a text that begins with = for a formula
         cell.data_type = "s"
         cell.alignment = _openpyxl().styles.Alignment(wrap_text=True, vertical="top")
     else:
-        cell.number_format = "0.0%"
-
-
-def _add_above(sheet: Any, lines: list[str]) -> None:
-    sheet.insert_rows(1, len(lines) + 1)
-    for row, text in enumerate(lines, start=1):
-        _write_cell(sheet.cell(row, 1), text)
-        sheet.cell(row, 1).alignment = _openpyxl().styles.Alignment(wrap_text=False)
+        cell.number_format = number_format
 
 
 def _openpyxl() -> Any:

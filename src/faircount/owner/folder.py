@@ -72,6 +72,7 @@ class OwnerFile:
     budget: epsilon and delta of the population
     language: the language of invitations, mails and results
     page: the participant's page, if another place than the coordinator serves it
+    closes_at: the closing time that the owner gave, as ISO 8601; empty where a duration counts
     """
 
     s1: Access
@@ -80,6 +81,7 @@ class OwnerFile:
     budget: tuple[float, float]
     language: str = ENGLISH
     page: str = ""
+    closes_at: str = ""
 
     @property
     def link_address(self) -> str:
@@ -107,6 +109,7 @@ class OwnerFile:
                 budget=(epsilon, delta),
                 language=str(content.get("language", ENGLISH)),
                 page=str(content.get("page", "")),
+                closes_at=str(content.get("closes_at", "")),
             )
         except (ValueError, KeyError, TypeError):
             message = "owner.json is damaged: restore it from a copy"

@@ -146,7 +146,11 @@ def invitations_html(
     page: what participants need to check the page, or to answer without it
     """
     words = printed_words(language)
-    parts = [_HEAD.format(language=words.language, title=_escape(params.question))]
+    parts = [
+        _HEAD.format(
+            language=words.language, title=_escape(words.name_survey(params.questionnaire))
+        )
+    ]
     parts += [_page_of(params, invitee, address, words, page) for invitee in invitees]
     parts.append("</body></html>\n")
     return "".join(parts).encode()
@@ -163,9 +167,10 @@ def _page_of(
     link = invitee.code.link(address)
     parts = [
         f"<section><p class=person dir=auto>{_escape(invitee.person)}</p>",
-        f"<h1 dir=auto>{_escape(params.question)}</h1>",
+        f"<h1 dir=auto>{_escape(words.name_survey(params.questionnaire))}</h1>",
+        _describe_count(params, words),
         _describe_survey(params, words),
-        f"<p>{_escape(words.promise(params.epsilon))}</p>",
+        f"<p>{_escape(words.promise(params.epsilon, params.single_epsilon))}</p>",
         qr_code(link),
         f"<p>{words.scan}</p><p class=code dir=ltr>{_escape(link)}</p>",
         f"<p>{words.paste}</p><p class=code dir=ltr>{invitee.code.grouped_text}</p>",
@@ -174,6 +179,11 @@ def _page_of(
         "</section>\n",
     ]
     return "".join(parts)
+
+
+def _describe_count(params: SurveyParameters, words: PrintedWords) -> str:
+    count = words.count_questions(params.questionnaire)
+    return f"<p>{_escape(count)}</p>" if count else ""
 
 
 def _describe_page(page: PageFacts, invitee: Invitee, words: PrintedWords) -> str:

@@ -8,10 +8,12 @@ as parameters and ledger know it.
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import faircount
+from faircount.accounting.conditions import ONE_OPERATOR
 from faircount.accounting.guarantee import (
     AdversaryCode,
     Guarantee,
@@ -20,7 +22,12 @@ from faircount.accounting.guarantee import (
 )
 from faircount.core.errors import RefusedError, RemoteError
 from faircount.core.plain import escape_html
-from faircount.estimation.result import Result
+from faircount.core.questions import QuestionGroup, Questionnaire
+from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.published import to_plain
+from faircount.estimation.result import add_conditions
+from faircount.estimation.sheet_estimates import SheetNoise
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.owner.budget import NO_POPULATION
 from faircount.owner.invitation_texts import printed_words
 from faircount.owner.label_texts import RISKS, UNPROVEN, LabelWords, label_words
@@ -76,7 +83,7 @@ def make_label(survey: Survey) -> PrivacyLabel:
             f"the promised epsilon {params.epsilon:.4g} does not hold with {params.minimum:,} "
             "responses: this survey gets no label"
         ).with_code("label_refused")
-    guarantees = mechanism.stated_guarantees(params.minimum)
+    guarantees = _stated_guarantees(params)
     released = _release(survey)
     content = {
         "version": 1,
@@ -85,8 +92,9 @@ def make_label(survey: Survey) -> PrivacyLabel:
         "survey": {
             "id": params.survey.hex(),
             "parameters_digest": params.digest.hex(),
-            "question": params.question,
-            "items": [str(label) for label in mechanism.domain.labels],
+            "question": params.questionnaire.text,
+            **_list_items(params.questionnaire),
+            **to_plain(params.questionnaire),
             "owner": params.owner,
             "purpose": params.purpose,
             "contact": params.contact,
@@ -95,12 +103,12 @@ def make_label(survey: Survey) -> PrivacyLabel:
         },
         "unit_of_privacy": {
             "unit": "one participant's response in this survey",
-            "contribution": "one response per participant",
+            "contribution": _describe_contribution(params.questionnaire),
             "neighbours": str(params.relation),
-            "neighbours_in_words": "one participant gave another answer; who is invited and who "
-            "responds is not hidden",
+            "neighbours_in_words": _describe_neighbours(params.questionnaire),
         },
         "promise": {"epsilon": params.epsilon, "delta": params.delta},
+        "single_answer": _single_answers(params),
         "computed": {
             "responses": params.minimum,
             "accounting": "exact, for the fewest responses that are allowed",
@@ -117,6 +125,49 @@ def make_label(survey: Survey) -> PrivacyLabel:
     return PrivacyLabel(survey, content)
 
 
+def _list_items(questionnaire: Questionnaire) -> dict[str, list[str]]:
+    """The answers to choose from, where there is one question of which one is chosen."""
+    first, *others = questionnaire.questions
+    if others or not isinstance(first, ChoiceQuestion):
+        return {}
+    return {"items": list(first.answers)}
+
+
+def _describe_contribution(questionnaire: Questionnaire) -> str:
+    if len(questionnaire) == 1:
+        return "one response per participant"
+    return f"one sheet per participant, with answers to all {len(questionnaire)} questions"
+
+
+def _describe_neighbours(questionnaire: Questionnaire) -> str:
+    changed = "one participant gave another answer"
+    if len(questionnaire) > 1:
+        changed = "one participant gave other answers to all questions"
+    return f"{changed}; who is invited and who responds is not hidden"
+
+
+def _single_answers(params: SurveyParameters) -> list[dict[str, Any]]:
+    """What a single answer loses at most: the share of epsilon of its group of questions."""
+    groups: Sequence[QuestionGroup] = ()
+    if isinstance(params.mechanism, SheetNoise):
+        groups = params.mechanism.groups
+    if len(params.questionnaire) == 1 or not groups:
+        numbers = [number + 1 for number in range(len(params.questionnaire))]
+        return [{"questions": numbers, "epsilon": params.epsilon}]
+    return [
+        {"questions": [number + 1 for number in group.questions], "epsilon": float(group.epsilon)}
+        for group in groups
+    ]
+
+
+def _stated_guarantees(params: SurveyParameters) -> tuple[Guarantee, ...]:
+    """What is promised for the fewest responses, with what it says if one operator runs both."""
+    stated = params.mechanism.stated_guarantees(params.minimum)
+    if not has_one_operator(params):
+        return stated
+    return tuple(add_conditions(guarantee, (ONE_OPERATOR,)) for guarantee in stated)
+
+
 def _risks(survey: Survey, language: str) -> list[str]:
     words = label_words(language)
     names = RISKS if survey.params.proven else (UNPROVEN, *RISKS)
@@ -125,11 +176,15 @@ def _risks(survey: Survey, language: str) -> list[str]:
 
 def _release(survey: Survey) -> dict[str, Any]:
     """What is published, and what was, with its guarantee computed again."""
+    what = "estimated frequency of every item"
+    if "items" not in _list_items(survey.params.questionnaire):
+        what = "estimated shares and means of every question"
     release: dict[str, Any] = {
-        "what": "estimated frequency of every item, with noise and confidence intervals",
+        "what": f"{what}, with noise and confidence intervals",
         "releases": 1,
         "published": False,
     }
+    # Without a question to the servers: a label can be made after they have erased the survey.
     if survey.folder.statement_file.exists():
         result = survey.result()
         _check_signed_guarantee(result)
@@ -143,7 +198,7 @@ def _release(survey: Survey) -> dict[str, Any]:
     return release
 
 
-def _check_signed_guarantee(result: Result) -> None:
+def _check_signed_guarantee(result: QuestionnaireResult) -> None:
     """Refuse a result whose signed guarantee is stronger than the one that it has."""
     published = result.facts["published"]
     if not isinstance(published, Published):
@@ -179,6 +234,7 @@ def _budget(survey: Survey) -> dict[str, Any]:
         status = Status(charge["status"])
         survey_id = bytes.fromhex(charge["survey"])
         charges.append(Charge(survey_id, charge["epsilon"], charge["delta"], status))
+    # Composed here as the aggregator composes it, from the charges that it tells.
     ledger = Ledger(
         params.population, told["epsilon"], told["delta"], told["adaptive"], tuple(charges)
     )
@@ -190,6 +246,7 @@ def _budget(survey: Survey) -> dict[str, Any]:
             f"the aggregator says that epsilon {claimed:.4g} is spent, and its charges add up to "
             f"{spent_epsilon:.4g}: ask its operator"
         ).with_code("label_refused")
+    # What was reserved and never used is given back; all else stays spent, results or not.
     counting = [charge for charge in charges if charge.status is not Status.CANCELLED]
     return {
         "population": None if is_own else params.population,
@@ -207,15 +264,22 @@ def _budget(survey: Survey) -> dict[str, Any]:
 
 def _model(survey: Survey, guarantees: tuple[Guarantee, ...]) -> dict[str, Any]:
     params = survey.params
+    is_alone = has_one_operator(params)
+    name = "distributed, with two non-colluding servers"
+    must_not_collude = "the operators of both servers"
+    # One operator needs nobody to collude with, so nothing is left that could be relied on.
+    if is_alone:
+        name = "distributed in form only: one operator runs both servers (a trial)"
+        must_not_collude = "both servers, which one operator runs"
     return {
-        "name": "distributed, with two non-colluding servers",
+        "name": name,
         "topology": str(params.topology),
         "servers": [
             _describe_server("coordinator", params, Party.COORDINATOR),
             _describe_server("aggregator", params, Party.AGGREGATOR),
         ],
-        "one_operator": has_one_operator(params),
-        "must_not_collude": "the operators of both servers",
+        "one_operator": is_alone,
+        "must_not_collude": must_not_collude,
         "colluding_participants_covered": _participants_covered(params, guarantees[0]),
         "adversaries": [str(guarantee.adversary) for guarantee in guarantees],
     }
@@ -240,7 +304,7 @@ def _registry(survey: Survey, content: dict[str, Any]) -> dict[str, Any]:
     params = survey.params
     ended = content["release"].get("ended")
     return {
-        "product": params.question,
+        "product": params.questionnaire.text,
         "by": params.owner,
         "description": content["release"]["what"],
         "year": int(ended[:4]) if ended else None,
@@ -270,6 +334,8 @@ def _evaluation(survey: Survey, content: dict[str, Any]) -> dict[str, Any]:
         "data_collection_exposure": "each server holds shares that reveal nothing alone, under a "
         "key that it destroys when the survey is over",
         "bias_and_utility": "estimates are unbiased; results state confidence intervals",
+        # Left open instead of guessed: only the operators know, and a label must not speak for
+        # them.
         "access_control": None,
         "secure_operation_of_the_servers": None,
     }
@@ -280,6 +346,7 @@ def _yaml_lines(value: Any, indent: str = "") -> list[str]:
     lines = []
     pairs = value.items() if isinstance(value, dict) else ((None, entry) for entry in value)
     for key, entry in pairs:
+        # Keys are our own words, which need no quotes; texts of the owner are values and have them.
         start = f"{indent}-" if key is None else f"{indent}{key}:"
         if isinstance(entry, dict | list) and entry:
             lines.append(start)
@@ -302,9 +369,10 @@ def _page(content: dict[str, Any], language: str) -> bytes:
     """The label as participants read it."""
     words = label_words(language)
     survey = content["survey"]
+    title, questions = _texts_in(survey, language)
     parts = [
         f"<p class=soft>{words.title}</p>",
-        f"<h1>{escape_html(survey['question'])}</h1>",
+        f"<h1>{escape_html(title)}</h1>",
         definition_list(
             [
                 (words.asked_by, survey["owner"] or words.unknown),
@@ -312,6 +380,7 @@ def _page(content: dict[str, Any], language: str) -> bytes:
                 (words.contact, survey["contact"] or words.unknown),
             ]
         ),
+        *_list_questions(questions, words),
         *_protection(content, words, language),
         f"<h2>{words.sees}</h2>",
         *_who_sees(content, words),
@@ -329,7 +398,25 @@ def _page(content: dict[str, Any], language: str) -> bytes:
         version=content["software"]["version"], digest=survey["parameters_digest"]
     )
     parts.append(f'<p class=soft style="overflow-wrap:anywhere">{escape_html(checked)}</p>')
-    return html_document(language, f"{words.title}: {survey['question']}", "\n".join(parts))
+    return html_document(language, f"{words.title}: {title}", "\n".join(parts))
+
+
+def _texts_in(survey: dict[str, Any], language: str) -> tuple[str, list[str]]:
+    """The title and the questions in this language, if the owner has translated them."""
+    texts = survey["translations"].get(language, survey)
+    questions = []
+    for question in texts["questions"]:
+        text = question["text"]
+        # A table asks for its rows and its columns.
+        questions.append(text if isinstance(text, str) else " / ".join(text))
+    return texts["title"] or questions[0], questions
+
+
+def _list_questions(questions: list[str], words: LabelWords) -> list[str]:
+    if len(questions) == 1:
+        return []
+    entries = "".join(f"<li>{escape_html(text)}</li>" for text in questions)
+    return [f"<h2>{words.questions}</h2>", f"<ol>{entries}</ol>"]
 
 
 def _protection(content: dict[str, Any], words: LabelWords, language: str) -> list[str]:
@@ -347,9 +434,17 @@ def _protection(content: dict[str, Any], words: LabelWords, language: str) -> li
     loss = words.loss_text.format(epsilon=epsilon, delta=delta)
     mechanism = content["mechanisms"][0]["name"]
     noise = words.noise_text.format(mechanism=mechanism, topology=content["model"]["topology"])
-    parts.append(
-        definition_list([(words.loss, loss), (words.unit, words.unit_text), (words.noise, noise)])
-    )
+    several = len(content["survey"]["questions"]) > 1
+    unit = words.unit_text_several if several else words.unit_text
+    lines = [(words.loss, loss), (words.unit, unit)]
+    if several:
+        single = []
+        for group in content["single_answer"]:
+            spent = words.number(format_rounded_up(group["epsilon"], 4))
+            numbers = ", ".join(map(str, group["questions"]))
+            single.append(words.single_text.format(epsilon=spent, questions=numbers))
+        lines.append((words.single, "; ".join(single)))
+    parts.append(definition_list([*lines, (words.noise, noise)]))
     return parts
 
 
@@ -357,6 +452,7 @@ def _who_sees(content: dict[str, Any], words: LabelWords) -> list[str]:
     servers = content["model"]["servers"]
     first, second = (server["operator"] for server in servers)
     parts = []
+    # First and in bold: with one operator the sentence about two that do not collude is empty.
     if content["model"]["one_operator"]:
         parts.append(f"<p><b>{escape_html(words.one_operator)}</b></p>")
     else:
@@ -381,19 +477,20 @@ def _who_sees(content: dict[str, Any], words: LabelWords) -> list[str]:
 
 def _what_is_published(content: dict[str, Any], words: LabelWords) -> list[str]:
     survey = content["survey"]
-    parts = [
-        _paragraph(
-            words.published_text.format(
-                items=len(survey["items"]),
-                minimum=survey["fewest_responses"],
-                users=survey["most_participants"],
-            )
-        )
-    ]
+    # Without a list of answers there are several questions, or one of another kind.
+    text = words.published_text if "items" in survey else words.published_text_several
+    told = text.format(
+        items=len(survey.get("items", ())),
+        questions=len(survey["questions"]),
+        minimum=survey["fewest_responses"],
+        users=survey["most_participants"],
+    )
+    parts = [_paragraph(told)]
     if content["release"]["published"]:
         parts.append(_paragraph(words.counted.format(counted=content["release"]["counted"])))
     if content["mechanisms"][0]["proven_reports"]:
-        parts.append(_paragraph(words.proofs))
+        proofs = words.proofs if "items" in survey else words.proofs_several
+        parts.append(_paragraph(proofs))
     return parts
 
 

@@ -26,6 +26,10 @@ class LabelWords:
     exception: str
     unit: str
     unit_text: str
+    unit_text_several: str
+    single: str
+    single_text: str
+    questions: str
     sees: str
     sees_text: str
     one_operator: str
@@ -35,6 +39,7 @@ class LabelWords:
     condition: str
     published: str
     published_text: str
+    published_text_several: str
     counted: str
     budget: str
     budget_text: str
@@ -43,6 +48,7 @@ class LabelWords:
     noise_text: str
     open_risks: str
     proofs: str
+    proofs_several: str
     checked: str
     checked_text: str
     decimal: str
@@ -82,6 +88,11 @@ _ENGLISH = LabelWords(
     exception="This may fail with a probability of at most {delta} (delta).",
     unit="What is protected",
     unit_text="Your answer in this survey: epsilon limits how much the result can depend on it.",
+    unit_text_several="All your answers in this survey together: epsilon limits how much the "
+    "result can depend on them.",
+    single="A single answer",
+    single_text="at most epsilon {epsilon} (question {questions})",
+    questions="What is asked?",
     sees="Who can read my answer?",
     sees_text="Nobody alone. Your answer is split into shares, and only the operators of both "
     "servers together could read it: {first} and {second}.",
@@ -95,6 +106,8 @@ _ENGLISH = LabelWords(
     published="What is published?",
     published_text="The estimated share of each of {items} answers, with noise, once at least "
     "{minimum} of at most {users} people have responded.",
+    published_text_several="Estimates for each of {questions} questions, with noise, once at least "
+    "{minimum} of at most {users} people have responded.",
     counted="It was published: {counted} responses were counted.",
     budget="Will I be asked again?",
     budget_text="All surveys of “{population}” together may lose epsilon {total}. Spent so far: "
@@ -105,6 +118,7 @@ _ENGLISH = LabelWords(
     noise_text="Mechanism {mechanism}, topology {topology}.",
     open_risks="What is not protected?",
     proofs="Every counted response is proven to be one vote.",
+    proofs_several="Every counted response is proven to be one sheet of possible answers.",
     checked="Where do these numbers come from?",
     checked_text="faircount {version} computed them again from the published parameters when it "
     "wrote this page, for the fewest responses that are allowed. Digest of the parameters: "
@@ -141,6 +155,11 @@ _GERMAN = LabelWords(
     unit="Was geschützt ist",
     unit_text="Ihre Antwort in dieser Umfrage: Epsilon begrenzt, wie stark das Ergebnis von ihr "
     "abhängen kann.",
+    unit_text_several="Alle Ihre Antworten in dieser Umfrage zusammen: Epsilon begrenzt, wie stark "
+    "das Ergebnis von ihnen abhängen kann.",
+    single="Eine einzelne Antwort",
+    single_text="höchstens Epsilon {epsilon} (Frage {questions})",
+    questions="Was wird gefragt?",
     sees="Wer kann meine Antwort lesen?",
     sees_text="Niemand allein. Ihre Antwort wird in Anteile geteilt, und nur die Betreiber beider "
     "Server zusammen könnten sie lesen: {first} und {second}.",
@@ -156,6 +175,8 @@ _GERMAN = LabelWords(
     published="Was wird veröffentlicht?",
     published_text="Der geschätzte Anteil jeder von {items} Antworten, mit Rauschen, sobald "
     "mindestens {minimum} von höchstens {users} Personen geantwortet haben.",
+    published_text_several="Schätzungen zu jeder von {questions} Fragen, mit Rauschen, sobald "
+    "mindestens {minimum} von höchstens {users} Personen geantwortet haben.",
     counted="Das Ergebnis ist veröffentlicht: {counted} Antworten wurden gezählt.",
     budget="Werde ich noch einmal gefragt?",
     budget_text="Alle Umfragen unter „{population}“ zusammen dürfen Epsilon {total} kosten. "
@@ -166,6 +187,8 @@ _GERMAN = LabelWords(
     noise_text="Mechanismus {mechanism}, Topologie {topology}.",
     open_risks="Was ist nicht geschützt?",
     proofs="Für jede gezählte Antwort ist bewiesen, dass sie eine Stimme ist.",
+    proofs_several="Für jede gezählte Antwort ist bewiesen, dass sie ein Bogen mit möglichen "
+    "Antworten ist.",
     checked="Woher kommen diese Zahlen?",
     checked_text="faircount {version} hat sie aus den veröffentlichten Parametern neu berechnet, "
     "als es diese Seite schrieb, und zwar für die kleinste erlaubte Zahl von Antworten. Prüfsumme "
@@ -194,6 +217,8 @@ _GERMAN = LabelWords(
         AssumptionCode.S2_NOISE: "Der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
         AssumptionCode.EITHER_NOISE: "Der Koordinator (S1) oder der Aggregator (S2) fügt "
         "sein Rauschen hinzu und hält es geheim",
+        AssumptionCode.ONE_OPERATOR: "Niemand, der beide Server betreibt, fügt deren Anteile "
+        "zusammen",
     },
 )
 

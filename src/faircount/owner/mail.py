@@ -71,6 +71,7 @@ class MailServer:
             names = ", ".join(PORTS)
             message = f"the security of the mail server is one of {names}"
             raise ParameterError(message).with_code("mail_security", names=names)
+        # Half of an account would fail only at the mail server, after the owner has waited for it.
         if bool(self.user) != bool(self.password):
             message = "give both a user and a password for the mail server, or neither"
             raise ParameterError(message).with_code("mail_account")
@@ -87,9 +88,11 @@ class MailServer:
             connection = self._open(context)
             try:
                 self._log_in(connection, context)
+            # Closed also on Ctrl-C: mail servers allow few connections of one account.
             except BaseException:
                 connection.close()
                 raise
+        # The server's own sentence is left out here: some quote the user's name in it.
         except smtplib.SMTPAuthenticationError:
             message = f"{self.host} refuses the user or the password for sending mail"
             raise FaircountError(message).with_code("mail_login", host=self.host) from None
@@ -241,15 +244,18 @@ class Mailing:
     def letters(self) -> list[Letter]:
         """All mails of this kind, in the order of the invitations."""
         status = self.survey.status()
+        # A draft is allowed, because mails may be written as files before the survey is open.
         if status["phase"] not in (Phase.DRAFT, *self.survey.params.topology.phases):
             message = "this survey is closed: nobody can answer any more"
             raise RefusedError(message).with_code("mail_over")
         invitees = self.survey.invitees()
         if self.remind:
             invitees = self.survey.pending_invitees()
-        template = self.template or own_template(self.kind, self.survey.owner.language)
+        template = self.template or self._own_template()
         facts = self._facts(status)
         titles = [title for title, _ in invitees[0].columns] if invitees else []
+        # Before the first mail: a wrong name in the owner's text must not stop a mailing in its
+        # middle.
         template.check(frozenset((*facts, *COLUMNS, *titles)) - {"user"})
         not_mail = [invitee.person for invitee in invitees if not is_email(invitee.person)]
         if not_mail:
@@ -259,15 +265,20 @@ class Mailing:
             ).with_code("no_addresses")
         return [self._letter(template, invitee, facts) for invitee in invitees]
 
+    def _own_template(self) -> Template:
+        several = len(self.survey.params.questionnaire) > 1
+        return own_template(self.kind, self.survey.owner.language, several=several)
+
     def _facts(self, status: dict[str, Any]) -> dict[str, str]:
         """What all mails say alike."""
         params = self.survey.params
         language = self.survey.owner.language
-        facts = {
-            name: getattr(params, name) for name in ("question", "owner", "purpose", "contact")
-        }
+        facts = {name: getattr(params, name) for name in ("owner", "purpose", "contact")}
+        words = printed_words(language)
+        facts["question"] = words.name_survey(params.questionnaire)
+        facts["questions"] = str(len(params.questionnaire))
         facts["closes"] = format_closing_time(status["closes_at"], language)
-        facts["promise"] = printed_words(language).promise(params.epsilon)
+        facts["promise"] = words.promise(params.epsilon, params.single_epsilon)
         page = PageFacts.of(self.survey.owner)
         facts |= {"page_hash": page.hash, "server": page.server}
         return facts
@@ -288,6 +299,7 @@ class Mailing:
         message["Date"] = format_datetime(datetime.now(tz=UTC))
         # With the sender's domain: by default it would tell the name of this machine.
         message["Message-ID"] = make_msgid(domain=address.rpartition("@")[2])
+        # So that holiday notices are not sent back to the owner, one per person (RFC 3834).
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(text)
         # After the content, which would replace it.
@@ -297,6 +309,7 @@ class Mailing:
     def write(self) -> MailReport:
         """Write the mails as .eml files into the survey's folder, and send nothing."""
         folder = make_private_folder(self.survey.folder.path / "mail")
+        # Files of an earlier call may be of people who have answered since.
         for old in folder.glob(f"{self.kind}-*.eml"):
             old.unlink()
         report = MailReport(self.kind)
@@ -345,6 +358,7 @@ class Mailing:
             if due:
                 dispatch = _Dispatch(self, server, journal, report, 60 / rate, pause)
                 dispatch.send(due, lambda: on_progress(report, len(due)))
+            # A round that is not finished is continued by the next command, instead of begun anew.
             if report.is_complete:
                 journal.record(self.kind, number, Event.FINISHED)
         return report
@@ -396,6 +410,8 @@ class _Dispatch:
                     self.pause(self.seconds_between)
                 if self.mailing.remind and number and number % MAILS_BETWEEN_QUESTIONS == 0:
                     self._ask_who_answered()
+                # Who answered while the mailing ran is left out without a line in the journal:
+                # nothing was sent, and nothing is owed.
                 if letter.invitee.user not in self.answered:
                     self._send_one(letter)
                     on_mail()
@@ -411,11 +427,13 @@ class _Dispatch:
 
     def _send_one(self, letter: Letter) -> None:
         connection = self._live_connection()
+        # On the disk before the mail leaves: after a crash this line says who may have it.
         self._record(Event.SENDING, letter)
         person = letter.invitee.person
         try:
             connection.send_message(letter.message)
         except smtplib.SMTPRecipientsRefused as problem:
+            # Every mail has one recipient, so there is one reply.
             code, _ = next(iter(problem.recipients.values()))
             if code >= PERMANENT:
                 self._record(Event.REFUSED, letter)
@@ -441,6 +459,8 @@ class _Dispatch:
         """The connection, opened again if the mail server has closed it between two mails."""
         if self.connection is not None:
             try:
+                # Asked before each mail: a server may close an idle connection during the pause,
+                # and finding out while it has a mail would leave that person unsure.
                 if self.connection.noop()[0] == 250:
                     return self.connection
             except (OSError, smtplib.SMTPException):

@@ -57,6 +57,8 @@ class Journal:
         if not path.exists():
             return journal
         data = read_file(path, "it records which mails were sent")
+        # Lines end when they are complete. Cut off in the file as well, or the next line would be
+        # appended to the rest of this one.
         whole = data[: data.rfind(b"\n") + 1]
         if whole != data:
             try:
@@ -91,6 +93,7 @@ class Journal:
             "user": user,
         }
         try:
+            # Appended in one write and never rewritten: a crash can only lose the end.
             handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
             with os.fdopen(handle, "wb") as target:
                 target.write(json.dumps(line).encode() + b"\n")

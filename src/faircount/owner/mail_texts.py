@@ -3,10 +3,11 @@
 A template is a text whose first line is the subject. A word in braces stands for something about
 the survey or the person:
 
-{question} {owner} {purpose} {contact}   as the owner wrote them
+{question} {owner} {purpose} {contact}   as the owner wrote them; of several questions the title
+{questions}                              how many questions there are
 {link} {code}                            the person's invitation
 {closes}                                 when the survey closes, if that is known
-{promise}                                how an answer is protected, in a sentence
+{promise}                                how the answers are protected, in sentences
 {page_hash} {server}                     the SHA-256 of the page's files, and the coordinator
 {person}                                 the person's name in the table of invitations
 
@@ -104,9 +105,13 @@ def read_template(path: Path) -> Template:
         raise ParameterError(f"{path} is not UTF-8 text: save it as UTF-8") from None
 
 
-def own_template(kind: str, language: str) -> Template:
-    """Our template of an invitation or a reminder in the survey's language."""
-    return parse_template(_TEMPLATES[printed_words(language).language, kind])
+def own_template(kind: str, language: str, *, several: bool = False) -> Template:
+    """Our template of an invitation or a reminder in the survey's language.
+
+    several: whether there is more than one question
+    """
+    templates = _TEMPLATES_FOR_SEVERAL if several else _TEMPLATES
+    return parse_template(templates[printed_words(language).language, kind])
 
 
 def format_closing_time(closes_at: str | None, language: str) -> str:
@@ -204,6 +209,39 @@ Guten Tag,
 
 Ihre Einladung, diese Frage zu beantworten, wurde noch nicht benutzt. Die Teilnahme ist \
 freiwillig; wenn Sie nicht möchten, brauchen Sie nichts zu tun.
+"""
+    + _GERMAN_REST,
+}
+
+_TEMPLATES_FOR_SEVERAL = {
+    (ENGLISH, INVITATION): """Subject: {questions} questions: {question}
+
+Hello,
+
+you are invited to answer {questions} questions:
+"""
+    + _ENGLISH_REST,
+    (ENGLISH, REMINDER): """Subject: Reminder: {question}
+
+Hello,
+
+your invitation to answer these {questions} questions has not been used yet. Taking part is \
+voluntary; if you do not want to, you need not do anything.
+"""
+    + _ENGLISH_REST,
+    ("de", INVITATION): """Subject: {questions} Fragen: {question}
+
+Guten Tag,
+
+Sie sind eingeladen, {questions} Fragen zu beantworten:
+"""
+    + _GERMAN_REST,
+    ("de", REMINDER): """Subject: Erinnerung: {question}
+
+Guten Tag,
+
+Ihre Einladung, diese {questions} Fragen zu beantworten, wurde noch nicht benutzt. Die Teilnahme \
+ist freiwillig; wenn Sie nicht möchten, brauchen Sie nichts zu tun.
 """
     + _GERMAN_REST,
 }

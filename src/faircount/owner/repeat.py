@@ -7,11 +7,14 @@ from pathlib import Path
 
 from faircount.core.durations import parse_duration
 from faircount.core.entropy import SystemEntropy
-from faircount.core.errors import RefusedError
+from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.questions import Questionnaire, Table
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.owner.budget import check_budget
 from faircount.owner.folder import SurveyFolder
 from faircount.owner.people import People
-from faircount.owner.survey import Survey, check_question
+from faircount.owner.questions import check_question
+from faircount.owner.survey import Survey
 
 MOST_NUMBERS = 1000
 
@@ -34,17 +37,42 @@ def repeat(
         phase_seconds = (parse_duration("--open-for", open_for),) * len(params.topology.phases)
     # Keys are never used for two surveys, so a signature of one survey says nothing in another.
     fresh = survey.servers.survey_keys()
+    questionnaire = _reword(params.questionnaire, question)
+    mechanism = params.mechanism
+    if isinstance(mechanism, ServerJoint):
+        # It knows its questions; another wording changes nothing about the noise.
+        mechanism = replace(mechanism, questionnaire=questionnaire)
     again = replace(
         params,
+        mechanism=mechanism,
         keys=fresh.keys,
         s1_operator=fresh.s1_operator,
         s2_operator=fresh.s2_operator,
         survey=SystemEntropy().bytes(16),
-        question=params.question if question is None else check_question(question),
+        questionnaire=questionnaire,
         phase_seconds=phase_seconds,
     )
-    target.create(again, survey.owner, people)
-    return Survey(target, again, survey.owner, survey.servers)
+    # A closing time was that of the first survey; the next one is open for as long as that was.
+    owner = replace(survey.owner, closes_at="")
+    target.create(again, owner, people)
+    return Survey(target, again, owner, survey.servers)
+
+
+def _reword(questionnaire: Questionnaire, text: str | None) -> Questionnaire:
+    """The same questions; a single one may have another wording."""
+    if text is None:
+        return questionnaire
+    if len(questionnaire) > 1 or isinstance(questionnaire.questions[0], Table):
+        raise ParameterError(
+            "only a survey with one question can be repeated with another wording: leave "
+            "--question out, or create a new survey"
+        )
+    if questionnaire.translations:
+        raise ParameterError(
+            "the question is translated: leave --question out, or create a new survey"
+        )
+    first = replace(questionnaire.questions[0], text=check_question(text))
+    return replace(questionnaire, questions=(first,))
 
 
 def people_of(survey: Survey) -> People | None:

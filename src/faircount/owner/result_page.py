@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from faircount.accounting.guarantee import Guarantee, Relation
 from faircount.core.plain import escape_html
-from faircount.estimation.intervals import Intervals
-from faircount.estimation.presentation import OUTSIDE_MARK, is_outside
-from faircount.estimation.result import Result
-from faircount.estimation.result_texts import ResultWords, words_of
+from faircount.core.questions.kinds import SumQuestion
+from faircount.estimation.presentation import OUTSIDE_MARK
+from faircount.estimation.result_texts import ResultWords
+from faircount.estimation.sheet_estimates import SHARE, Estimate, is_outside, is_share
+from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
+from faircount.estimation.sheet_texts import SheetWords, decimals_of, sheet_words_of
 from faircount.planning.promise import attacker_certainty
 
 BAR_WIDTH = 300
@@ -36,6 +38,8 @@ table{font-size:.85rem}th,td{padding:.25rem .2rem}td{overflow-wrap:anywhere}
 
 def html_document(language: str, title: str, body: str) -> bytes:
     """A page without scripts, which a browser may not let load anything."""
+    # A second line after escaping: labels come from the owner's table, and the page is mailed
+    # around and opened from disks, where a script could read other files.
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (
         f'<!doctype html>\n<html lang="{language}"><head><meta charset="utf-8">'
@@ -46,10 +50,11 @@ def html_document(language: str, title: str, body: str) -> bytes:
     ).encode()
 
 
-def result_page(result: Result, level: float, covers: str) -> bytes:
-    """The page of a result: the question, bars with intervals, and all that belongs to them."""
-    words = words_of(result)
-    bounds = result.interval(level, covers=covers)
+def result_page(result: QuestionnaireResult, level: float, covers: str) -> bytes:
+    """The page of a result: bars with intervals per question, and all that belongs to them."""
+    sheet_words = sheet_words_of(result)
+    words = sheet_words.general
+    found = result.estimates(level, covers=covers)
     record = result.record
     title = words.result if record is None else record.question
     parts = [f"<h1>{escape_html(title)}</h1>"]
@@ -58,16 +63,18 @@ def result_page(result: Result, level: float, covers: str) -> bytes:
     if record is not None:
         about = (record.owner, words.open_dates(record), words.people(record))
         parts.append(f"<p class=soft>{escape_html('; '.join(filter(None, about)))}.</p>")
-    parts.append(_table(result, bounds, words))
-    notes = []
-    if is_outside(result, bounds).any():
-        notes.append(f"{words.outside_note}.")
-    sum_note = words.sum_note(result)
-    if sum_note is not None:
-        notes.append(sum_note)
-    notes.append(f"{words.intervals}: {words.interval_text(level, bounds)}.")
+    for question in found:
+        if len(found) > 1:
+            parts.append(f"<h2>{escape_html(question.title)}</h2>")
+        parts.append(_table(question, sheet_words))
+        note = words.sum_note(question)
+        parts += [] if note is None else [f"<p class=soft>{escape_html(note)}</p>"]
+    notes = [f"{words.intervals}: {words.interval_text(level, found[0].coverage)}."]
+    if any(question.has_outside for question in found):
+        notes.insert(0, f"{words.outside_note}.")
     parts += [f"<p class=soft>{escape_html(note)}</p>" for note in notes]
-    parts += _privacy(result.guarantee, words)
+    warning = words.servers(record) if record is not None and record.one_operator else ""
+    parts += _privacy(result.guarantee, words, warning, sheet_words.privacy_lines(result))
     parts.append(f"<h2>{words.reports}</h2>")
     parts.append(f"<p>{escape_html(words.statement(result))}</p>")
     if record is not None:
@@ -76,15 +83,23 @@ def result_page(result: Result, level: float, covers: str) -> bytes:
     return html_document(words.language, title, "\n".join(parts))
 
 
-def _privacy(guarantee: Guarantee, words: ResultWords) -> list[str]:
-    """The guarantee: what it means for one person, then in a sentence, then for experts."""
+def _privacy(
+    guarantee: Guarantee, words: ResultWords, warning: str, scope: Sequence[str]
+) -> list[str]:
+    """The guarantee: what it means for one person, then in a sentence, then for experts.
+
+    scope: for how many answers it is, where there are several questions
+    """
     parts = [f"<h2>{words.privacy}</h2>"]
+    if warning:
+        parts.append(f"<p><b>{escape_html(warning[:1].upper() + warning[1:])}.</b></p>")
     # The picture of two possible answers is about replacing one by the other.
     if guarantee.void is None and guarantee.relation == Relation.REPLACE_ONE:
         sure = attacker_certainty(guarantee.epsilon) / 100
         parts.append(f"<p>{escape_html(words.certainty(sure))}</p>")
     sentence = words.sentence(guarantee)
     parts.append(f"<p>{escape_html(sentence[:1].upper() + sentence[1:])}</p>")
+    parts += [f"<p>{escape_html(line)}.</p>" for line in scope]
     parts.append(f"<p class=soft>{escape_html(words.claim(guarantee))}.</p>")
     again = f"{words.running_again}: {words.repetition}."
     parts.append(f"<p class=soft>{escape_html(again)}</p>")
@@ -97,41 +112,67 @@ def definition_list(lines: Sequence[tuple[str, str]]) -> str:
     return f"<dl>{''.join(rows)}</dl>"
 
 
-def _table(result: Result, bounds: Intervals, words: ResultWords) -> str:
-    outside = is_outside(result, bounds)
-    largest = max(float(bounds.high.max()), float(result.estimates.max()), 1e-9)
+def _table(question: QuestionEstimates, words: SheetWords) -> str:
+    """The estimates of a question, with bars for shares and dots for means."""
+    largest = 1e-9
+    for row in question.estimates:
+        largest = max(largest, row.high, row.estimate) if is_share(row) else largest
     rows = []
-    for place, item in enumerate(result.items):
-        mark = f" {OUTSIDE_MARK}" if outside[place] else ""
-        low = float(bounds.low[place])
-        high = float(bounds.high[place])
-        estimate = float(result.estimates[place])
-        bar = _bar(estimate / largest, low / largest, high / largest)
+    measure = SHARE
+    for row in question.estimates:
+        mark = f" {OUTSIDE_MARK}" if is_outside(row) else ""
+        digits = decimals_of(question, row)
+        label = words.answer(question, row) or words.measures[row.measure]
+        # Once above all shares among those who answered, and not beside each of them.
+        if row.measure != measure and is_share(row) and row.measure != SHARE:
+            heading = escape_html(words.measures[row.measure])
+            rows.append(f"<tr><th colspan=5 scope=rowgroup>{heading}</th></tr>")
+        measure = row.measure
         rows.append(
-            f"<tr><td>{escape_html(item)}</td><td class=number>{words.percent(estimate)}</td>"
-            f"<td class=number>{words.range(low, high)}{mark}</td>"
-            f"<td class=number>{words.percent(float(result.consistent[place]))}</td>"
-            f"<td class=bar>{bar}</td></tr>"
+            f"<tr><td>{escape_html(label)}</td>"
+            f"<td class=number>{words.value(row, row.estimate, digits)}</td>"
+            f"<td class=number>{words.range(row, digits)}{mark}</td>"
+            f"<td class=number>{words.value(row, row.consistent, digits)}</td>"
+            f"<td class=bar>{_draw(question, row, largest)}</td></tr>"
         )
+    general = words.general
     headings = (
-        f"<th>{words.answer}</th><th class=number>{words.estimate}</th>"
-        f"<th class=number>{words.interval_heading(bounds.level)}</th>"
-        f"<th class=number>{words.consistent}</th><th class=bar></th>"
+        f"<th>{general.answer}</th><th class=number>{general.estimate}</th>"
+        f"<th class=number>{general.interval_heading(question.coverage.level)}</th>"
+        f"<th class=number>{general.consistent}</th><th class=bar></th>"
     )
     return f"<table><thead><tr>{headings}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _bar(estimate: float, low: float, high: float) -> str:
-    """A bar with its interval, as shares of the width; decoration, so hidden from readers."""
+def _draw(question: QuestionEstimates, row: Estimate, largest: float) -> str:
+    """A bar for a share; for the mean of a number a dot within its range."""
+    if is_share(row):
+        return _bar(row.estimate / largest, row.low / largest, row.high / largest)
+    asked = question.question
+    if not isinstance(asked, SumQuestion):
+        return ""
+    reach = float(asked.unit * asked.largest)
+    values = (row.estimate, row.low, row.high)
+    return _bar(*((value - float(asked.origin)) / reach for value in values), is_dot=True)
+
+
+def _bar(estimate: float, low: float, high: float, *, is_dot: bool = False) -> str:
+    """A bar or a dot with its interval, as shares of the width; decoration, hidden from readers."""
     width = BAR_WIDTH * min(max(estimate, 0.0), 1.0)
     left = BAR_WIDTH * low + 1
     right = BAR_WIDTH * high + 1
     middle = BAR_HEIGHT / 2
+    shape = f'<rect x="0" y="3" width="{width:.1f}" height="{BAR_HEIGHT - 6}"/>'
+    if is_dot:
+        # The line below it is the range of possible answers.
+        shape = (
+            f'<rect x="0" y="{BAR_HEIGHT - 2}" width="{BAR_WIDTH}" height="1"/>'
+            f'<rect x="{width - 4:.1f}" y="{middle - 4}" width="8" height="8" rx="4"/>'
+        )
     ends = ""
     for end in (left, right):
         ends += f'<line x1="{end:.1f}" x2="{end:.1f}" y1="6" y2="{BAR_HEIGHT - 6}"/>'
     return (
         f'<svg width="{BAR_WIDTH + 2}" height="{BAR_HEIGHT}" aria-hidden="true">'
-        f'<rect x="0" y="3" width="{width:.1f}" height="{BAR_HEIGHT - 6}"/>'
-        f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{middle}" y2="{middle}"/>{ends}</svg>'
+        f'{shape}<line x1="{left:.1f}" x2="{right:.1f}" y1="{middle}" y2="{middle}"/>{ends}</svg>'
     )

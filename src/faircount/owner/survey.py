@@ -9,24 +9,21 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faircount.client.calls import RetryPolicy
-from faircount.client.invitation_codes import server_address
-from faircount.core.domain import visible_form
-from faircount.core.durations import parse_duration
+from faircount.core.durations import parse_duration, seconds_until
 from faircount.core.entropy import SystemEntropy
-from faircount.core.errors import FaircountError, ParameterError, RefusedError, RemoteError
-from faircount.core.files import read_file, write_durably
-from faircount.estimation.record import SurveyRecord
-from faircount.estimation.result import Result
+from faircount.core.errors import RefusedError, RemoteError
+from faircount.core.files import write_durably
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.trend import Trend, trend_of
-from faircount.owner.advice import AUTO, Advice, SurveyRequirements, advise
-from faircount.owner.budget import check_budget, existing_budget
-from faircount.owner.exports import export_result
+from faircount.owner.advice import AUTO, Advice
+from faircount.owner.final_statements import FinalStatements
 from faircount.owner.folder import (
     COMMAND_RETRY,
     PUBLIC,
@@ -34,7 +31,7 @@ from faircount.owner.folder import (
     SurveyFolder,
     read_servers,
 )
-from faircount.owner.invitation_texts import ENGLISH, printed_words
+from faircount.owner.invitation_texts import ENGLISH
 from faircount.owner.invitations import (
     Invitee,
     invitations_csv,
@@ -42,57 +39,20 @@ from faircount.owner.invitations import (
     invite,
     numbered_people,
     read_invitations,
-    too_many_invited,
 )
 from faircount.owner.page_export import PageFacts
-from faircount.owner.people import People, read_people
-from faircount.owner.remote import BothServers, verify_final_statement
-from faircount.planning.minimum import parse_minimum
-from faircount.protocol import SurveyParameters, propose, topology_named
+from faircount.owner.people import People
+from faircount.owner.questions import Questions, read_questions
+from faircount.owner.remote import BothServers
+from faircount.protocol import SurveyParameters
 from faircount.protocol.survey.endings import describe_abort
-from faircount.protocol.survey.release import decode_release
-from faircount.protocol.wire.messages import Aborted, Published, Reason
+from faircount.protocol.wire.messages import Aborted, Reason
 
 if TYPE_CHECKING:
     from faircount.owner.label import PrivacyLabel
     from faircount.owner.mail import MailReport, MailServer
 
 SECONDS_BETWEEN_POLLS = 1.0
-TEXTS = ("owner", "purpose", "contact", "s1_operator", "s2_operator", "population")
-"""What participants read besides the question, and the population whose budget is charged."""
-DAY = 86400
-GRACE = 30 * DAY
-"""Seconds for which a survey with too few answers is held open, unless the owner says otherwise."""
-
-
-@dataclass(frozen=True)
-class SurveyDescription:
-    """What participants read before they answer, and how long every phase is open, in seconds.
-
-    s1_operator, s2_operator: names that the servers must state; empty takes whatever they state
-    grace: how much longer a phase is held open if there are too few answers at its deadline
-    """
-
-    question: str
-    owner: str = ""
-    purpose: str = ""
-    contact: str = ""
-    s1_operator: str = ""
-    s2_operator: str = ""
-    population: str = ""
-    seconds: int = 3 * DAY
-    grace: int = GRACE
-
-    def __post_init__(self) -> None:
-        check_question(self.question)
-
-
-def check_question(text: str) -> str:
-    """The question that people are asked; refused if there is nothing to read."""
-    if not visible_form(text):
-        message = "the question is empty: write what people are asked"
-        raise ParameterError(message).with_code("no_question")
-    return text
 
 
 def survey(folder: str | os.PathLike[str]) -> "Survey":
@@ -138,7 +98,7 @@ class Survey:
     advice: Advice | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        return f"<Survey {self.params.question!r} in {self.folder.path}>"
+        return f"<Survey {self.params.questionnaire.text!r} in {self.folder.path}>"
 
     @classmethod
     def at(cls, path: Path, retry: RetryPolicy = COMMAND_RETRY) -> "Survey":
@@ -153,14 +113,17 @@ class Survey:
         folder: str | os.PathLike[str],
         *,
         servers: str | os.PathLike[str],
-        question: str,
-        items: Iterable[str],
+        question: str | None = None,
+        items: Iterable[str] | None = None,
+        questionnaire: Questions | None = None,
         people: "str | os.PathLike[str] | People | Sequence[str] | None" = None,
         address_column: str | None = None,
         users: int | None = None,
         open_for: str = "3d",
+        closes: str | None = None,
         grace: str = "30d",
         minimum: int | str | None = None,
+        response_rate: float | str | None = None,
         budget: tuple[float, float] | None = None,
         topology: str = "servers",
         address: str | None = None,
@@ -180,69 +143,59 @@ class Survey:
 
         folder: where its files go; there must be no survey yet
         servers: file with address and token of both servers
-        question, items: what is asked, and the possible answers
+        question, items: what is asked, and the possible answers, for a survey with one question
+        questionnaire: several questions: the path of a TOML file, a list of dictionaries with the
+            same fields, or a `Questionnaire`
         people: whom to invite: a file, or a list of names; by default as many numbered people as
             `users`
         address_column: column of the file that tells people apart
         users: largest number of people to invite; by default those of `people`
         open_for: time for each visit, such as 12h or 3d
+        closes: closing time such as "2026-11-19 18:00", in this computer's time zone, instead of
+            `open_for`
         grace: how much longer it is held open if there are too few answers at its closing time
-        minimum: minimum number of responses, or a response rate such as "40%"; by default one
-            that fits the mechanism
+        minimum: minimum number of responses, or a rate of the invited such as "40%"; by default
+            one that fits the mechanism
+        response_rate: expected response rate, such as 0.6 or "60%": errors are stated for so many
+            responses; by default nearly all respond
         budget: epsilon and delta of the population in all its surveys; by default what it has
             already or, if it is new, this survey's
         address: address of the coordinator in invitations, if a proxy gives it another one
         page: address of the participant's page, if another place than the coordinator serves it;
             `faircount page export` writes it
         language: of invitations, mails and results, en or de
-        anyway: create it even if the error exceeds the average frequency
+        anyway: create it even if the error exceeds the average frequency, or too few are expected
         epsilon, delta: privacy loss of the survey
         mechanism, topology, floor, colluding: how it is run
         texts: owner, purpose, contact, population; s1_operator and s2_operator: the names that
             you expect, refused if a server states another one
         """
-        unknown = sorted(set(texts) - set(TEXTS))
-        if unknown:
-            raise ParameterError(f"a survey has no {unknown[0]!r}: it has {', '.join(TEXTS)}")
-        listed = _people_given(people, address_column)
-        if users is None:
-            if listed is None:
-                message = "say whom you invite: --people FILE, or their number with --users"
-                raise ParameterError(f"{message} (people= or users= in Python)")
-            users = len(listed)
-        requirements = SurveyRequirements(
-            tuple(items),
-            users,
-            epsilon,
-            delta,
-            mechanism,
-            topology_named(topology),
-            None if minimum is None else parse_minimum(str(minimum), users),
-            floor,
-            colluding,
+        from faircount.owner.creation import SurveyOptions, create_survey
+
+        form = read_questions(question, items, questionnaire)
+        options = SurveyOptions(
+            servers=servers,
+            people=people,
+            address_column=address_column,
+            users=users,
+            open_for=open_for,
+            closes=closes,
+            grace=grace,
+            minimum=minimum,
+            response_rate=response_rate,
+            budget=budget,
+            topology=topology,
+            address=address,
+            page=page,
+            language=language,
+            anyway=anyway,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            floor=floor,
+            colluding=colluding,
         )
-        seconds = parse_duration("--open-for", open_for)
-        description = SurveyDescription(
-            question, seconds=seconds, grace=parse_duration("--grace", grace), **texts
-        )
-        s1, s2 = read_servers(Path(servers))
-        if budget is None:
-            # A population that was asked before has its budget; it is not raised.
-            both = BothServers(s1.server("S1"), s2.server("S2"))
-            budget = existing_budget(both, description.population) or (epsilon, delta)
-        owner = OwnerFile(
-            s1,
-            s2,
-            # Participants may reach the coordinator under another address than the owner.
-            s1.address if address is None else server_address(address),
-            budget,
-            printed_words(language).language,
-            "" if page is None else server_address(page),
-        )
-        made, advice = create(
-            Path(folder), requirements, description, owner, people=listed, anyway=anyway
-        )
-        return replace(made, advice=advice)
+        return create_survey(folder, form, options, texts)
 
     def invite(self, people: People | Sequence[str] | None = None) -> tuple[Invitee, ...]:
         """Make the invitations and register them; existing invitations are used again.
@@ -266,6 +219,7 @@ class Survey:
             invitees = invite(self.params, people, SystemEntropy())
             # Written before the servers know them: nobody is admitted whose invitation is lost.
             self.write_invitations(invitees)
+        # Repeated after an interruption: both servers know these bytes, and nothing happens twice.
         self.servers.set_up(self.params, self.owner.budget)
         invitations = [invitee.code.invitation for invitee in invitees]
         self.servers.register_invitations(self.params, invitations)
@@ -297,7 +251,23 @@ class Survey:
     def open(self) -> dict[str, Any]:
         """Let the invited people answer from now on; the status after that."""
         # The coordinator opens only if it knows everybody whom this folder invites.
-        return self.servers.request(self.params, "open", invited=len(self.invitees()))
+        terms: dict[str, int] = {"invited": len(self.invitees())}
+        if self.owner.closes_at:
+            terms["seconds"] = self._seconds_left()
+        with self._missing_invitations_explained():
+            return self.servers.request(self.params, "open", **terms)
+
+    def _seconds_left(self) -> int:
+        """Seconds until the closing time that the owner gave; refused if it has passed."""
+        closes = datetime.fromisoformat(self.owner.closes_at)
+        left = seconds_until(closes, datetime.now(tz=UTC))
+        if left <= 0:
+            message = (
+                "the closing time of this survey has passed before it was opened: create it again "
+                "with another one"
+            )
+            raise RefusedError(message).with_code("closing_time_passed")
+        return left
 
     def status(self) -> dict[str, Any]:
         """The phase of the survey and what it waits for, as the coordinator reports it."""
@@ -310,15 +280,23 @@ class Survey:
         try:
             yield
         except RemoteError as problem:
+            # A survey that has ended was deleted by its owner or an operator.
             is_unknown = problem.status == HTTPStatus.NOT_FOUND
-            if is_unknown and not self.folder.invitations_file.exists():
-                path = self.folder.path
+            if not is_unknown or self.folder.statement_file.exists():
+                raise
+            path = self.folder.path
+            if self.folder.invitations_file.exists():
                 message = (
-                    f"nobody is invited to the survey in {path} yet: make the invitations first, "
-                    f"with faircount survey invite {path}"
+                    "the coordinator knows no such survey of yours: inviting was interrupted, or "
+                    "the survey was deleted or handed over. If it was interrupted, continue with "
+                    f"faircount survey invite {path}, which keeps the same invitations"
                 )
-                raise RefusedError(message).with_code("nobody_invited") from None
-            raise
+                raise RefusedError(message).with_code("inviting_interrupted") from None
+            message = (
+                f"nobody is invited to the survey in {path} yet: make the invitations first, "
+                f"with faircount survey invite {path}"
+            )
+            raise RefusedError(message).with_code("nobody_invited") from None
 
     def remind(self, path: Path | None = None) -> tuple[Invitee, ...]:
         """Write a table of the people who have not answered, and return them.
@@ -365,7 +343,8 @@ class Survey:
 
     def abort(self, reason: str = "") -> dict[str, Any]:
         """End the survey for good, without a result; the status after that."""
-        return self.servers.request(self.params, "abort", reason=reason)
+        with self._missing_invitations_explained():
+            return self.servers.request(self.params, "abort", reason=reason)
 
     def delete(self) -> None:
         """Delete the finished survey from both servers; its folder stays."""
@@ -423,7 +402,7 @@ class Survey:
         """Compare the result of this survey with later ones, in the order of time.
 
         others: surveys with the same answers to choose from
-        level, covers: as in `Result.interval`
+        level, covers: as in `QuestionnaireResult.estimates`
         """
         surveys = (self, *others)
         names = [survey.folder.path.resolve().name for survey in surveys]
@@ -435,7 +414,7 @@ class Survey:
 
         return make_label(self)
 
-    def result(self, *, wait: bool = False) -> Result:
+    def result(self, *, wait: bool = False) -> QuestionnaireResult:
         """The result that the aggregator signed; a survey that ended without one is refused.
 
         The signature is checked against the parameters. A result that was read once is kept in the
@@ -449,11 +428,11 @@ class Survey:
             raise RefusedError(message).with_code("no_result")
         return ending
 
-    def latest_ending(self, *, wait: bool = False) -> Result | Aborted:
+    def latest_ending(self, *, wait: bool = False) -> QuestionnaireResult | Aborted:
         """The result, or why the survey ended without one, from the folder or the servers."""
-        return self._kept_ending() or self.ending(wait=wait)
+        return self._statements.read_kept() or self.ending(wait=wait)
 
-    def ending(self, *, wait: bool = False) -> Result | Aborted:
+    def ending(self, *, wait: bool = False) -> QuestionnaireResult | Aborted:
         """The result, or why the survey ended without one, as the servers tell it now."""
         while True:
             try:
@@ -466,143 +445,12 @@ class Survey:
                     raise
                 time.sleep(SECONDS_BETWEEN_POLLS)
         status = self.status()
-        record = {
-            "version": 1,
-            "opened_at": status["opened_at"],
-            "ended_at": status["since"],
-            "invited": status["invited"],
-            "places": [],
-        }
+        places: list[int] = []
         # If users draw different amounts of noise, the estimate depends on who was accepted.
         if not self.params.mechanism.identical_for_all_users and status["phase"] == "published":
-            record["places"] = self.servers.accepted_places(self.params)
-        ending = self._interpret(data, record)
-        # The servers may delete the survey one day: the owner's folder keeps what was published.
-        # The statement comes last, because a folder with it is complete.
-        write_durably(self.folder.record_file, json.dumps(record).encode() + b"\n", PUBLIC)
-        if isinstance(ending, Result):
-            write_durably(self.folder.result_file, export_result(ending, "json"), PUBLIC)
-        write_durably(self.folder.statement_file, data, PUBLIC)
-        return ending
+            places = self.servers.accepted_places(self.params)
+        return self._statements.keep(data, status, places)
 
-    def _kept_ending(self) -> Result | Aborted | None:
-        """How the survey ended, from the folder; None if it does not know yet."""
-        if not self.folder.statement_file.exists():
-            return None
-        hint = "read the result again, with faircount survey result"
-        data = read_file(self.folder.statement_file, hint)
-        try:
-            record = json.loads(read_file(self.folder.record_file, hint))
-            return self._interpret(data, record)
-        except (ValueError, KeyError, TypeError):
-            message = "record.json is damaged: restore it from a copy"
-            raise FaircountError(message).with_code("file_damaged", file="record.json") from None
-
-    def _interpret(self, data: bytes, record: dict[str, Any]) -> Result | Aborted:
-        """Verify a final statement and decode it."""
-        ending = verify_final_statement(self.params, data).message
-        if isinstance(ending, Aborted):
-            return ending
-        if not isinstance(ending, Published):
-            raise RefusedError(
-                "The coordinator shows a message that is not the final statement of the "
-                "aggregator: ask both operators"
-            ).with_code("unsigned_result")
-        result = decode_release(self.params, ending, record["places"])
-        about = SurveyRecord(
-            survey=self.params.survey.hex(),
-            name=self.folder.path.resolve().name,
-            question=self.params.question,
-            owner=self.params.owner,
-            opened=record["opened_at"],
-            ended=record["ended_at"],
-            invited=record["invited"],
-            # Signed by the aggregator: what the coordinator reports would also count people who
-            # have withdrawn.
-            responded=ending.included + ending.rejected,
-            counted=ending.included,
-            language=self.owner.language,
-        )
-        return replace(result, facts={**result.facts, "record": about})
-
-
-def _people_given(
-    people: str | os.PathLike[str] | People | Sequence[str] | None, column: str | None
-) -> People | None:
-    if isinstance(people, str | os.PathLike):
-        return read_people(Path(people), column)
-    if people is None or isinstance(people, People):
-        return people
-    return People.named(people)
-
-
-def create(
-    path: Path,
-    requirements: SurveyRequirements,
-    description: SurveyDescription,
-    owner: OwnerFile,
-    *,
-    people: People | None = None,
-    anyway: bool = False,
-) -> tuple[Survey, Advice]:
-    """Plan a survey and write it into a new folder; the servers do not know it yet."""
-    # Noticed now, and not when the survey exists and cannot be changed any more.
-    if people is not None and len(people) > requirements.users:
-        raise too_many_invited(requirements.users, len(people))
-    advice = advise(requirements)
-    if not advice.is_informative and not anyway:
-        raise RefusedError(
-            f"do not run this survey: {advice.mechanism.name}, the best mechanism, has a 95% error "
-            f"of {advice.error_text}, more than the share of an average item. Ask more people, "
-            "offer fewer items or allow a larger epsilon, or create the survey nevertheless with "
-            "--anyway"
-        ).with_code("not_worthwhile")
-    folder = SurveyFolder(path)
-    # Before the servers make keys, which nobody would use.
-    folder.check_is_free()
-    servers = BothServers.of(owner)
-    # Before anybody is invited: the aggregator would refuse only when the answers are there.
-    cost = (requirements.epsilon, requirements.delta)
-    check_budget(servers, description.population, owner.budget, cost)
-    params = make_parameters(advice, description, servers)
-    folder.create(params, owner, people)
-    return Survey(folder, params, owner, servers), advice
-
-
-def make_parameters(
-    advice: Advice, description: SurveyDescription, servers: BothServers
-) -> SurveyParameters:
-    """The survey's public parameters, with fresh keys of both servers."""
-    requirements = advice.requirements
-    # Keys are never used for two surveys, so a signature of one survey says nothing in another.
-    survey_keys = servers.survey_keys()
-    survey = SystemEntropy().bytes(16)
-    return propose(
-        advice.mechanism,
-        survey_keys.keys,
-        survey=survey,
-        topology=requirements.topology,
-        epsilon=requirements.epsilon,
-        delta=requirements.delta,
-        minimum=advice.minimum,
-        phase_seconds=(description.seconds,) * len(requirements.topology.phases),
-        grace=description.grace,
-        # Without a name, a survey is a population of its own and shares no budget.
-        population=description.population or f"survey {survey.hex()}",
-        question=description.question,
-        owner=description.owner,
-        purpose=description.purpose,
-        contact=description.contact,
-        s1_operator=_operator_name("coordinator", description.s1_operator, survey_keys.s1_operator),
-        s2_operator=_operator_name("aggregator", description.s2_operator, survey_keys.s2_operator),
-    )
-
-
-def _operator_name(server: str, expected: str, stated: str) -> str:
-    """The name that a server states; refused if the owner expects another."""
-    if expected and expected != stated:
-        raise RefusedError(
-            f"the {server} says that {stated or 'nobody with a name'} runs it, not {expected}: "
-            "check the address in the servers file, or ask its operator for its name"
-        ).with_code("operator_differs", server=server)
-    return stated
+    @property
+    def _statements(self) -> FinalStatements:
+        return FinalStatements(self.folder, self.params, self.owner.language)

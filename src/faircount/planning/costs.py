@@ -37,6 +37,7 @@ def cost(mechanism: FrequencyMechanism) -> Cost | None:
     Sums go through two servers, or between users in a roster if users draw different noise. TSS has
     its helpers, and local mechanisms send a report. None means that no topology carries it.
     """
+    # First, because a proof decides the way: only two servers can check it.
     if mechanism.proven:
         return _cost_with_proofs(mechanism)
     if mechanism.collected is Collected.SUM:
@@ -68,6 +69,8 @@ def _cost_with_proofs(mechanism: FrequencyMechanism) -> Cost | None:
 
 def _cost_between_users(mechanism: FrequencyMechanism) -> Cost:
     """Users in a roster exchange shares with all others or, if that is cheaper, with neighbours."""
+    # All to all costs bytes with the square of the users; a graph of neighbours less, but it has to
+    # be large enough for the colluding ones, so that small surveys are cheaper without.
     explicit = _cost_in(EXPLICIT, mechanism)
     try:
         masked = _cost_in(MASKED, mechanism)

@@ -9,16 +9,31 @@ responses is stated besides.
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from faircount.accounting.conditions import Condition
 from faircount.core.domain import Domain
 from faircount.core.errors import RefusedError
+from faircount.core.questions import Question
+from faircount.core.questions.form import Form
+from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.estimation.validity import ASSUMPTIONS
-from faircount.mechanisms.secret_shared import OneQuestion, as_one_question
+from faircount.mechanisms.secret_shared import FieldMechanism, OneQuestion, as_one_question
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.planning.dropout import DropoutCost, dropout_cost
-from faircount.planning.option import Option, percent
-from faircount.planning.question import Question
-from faircount.protocol import Topology
-from faircount.protocol.survey.parameters import default_minimum, minimum_after_dropouts
+from faircount.planning.option import Option, percent, percents
+from faircount.planning.question import Question as PlannedSurvey
+from faircount.planning.questionnaire import QuestionLine, QuestionnairePlan, make_plan
+from faircount.protocol import SERVERS, Topology
+from faircount.protocol.survey.parameters import (
+    default_dropout_allowance,
+    default_minimum,
+    minimum_after_dropouts,
+)
+from faircount.protocol.survey.topology import TARGET_COMPLETION, Attendance
+
+ALMOST_CERTAIN = 0.999
+"""Chances beyond this are not written in digits: nobody knows the response rate so well."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +48,12 @@ class Forecast:
     half_width_95_at_minimum: the 95% error with the minimum number of responses
     condition: condition of the guarantee; None if it holds for any data
     allowance_cost: what it costs that some may be missing, where users make the noise
+    expected: how many responses the owner expects; None if nothing was said about it
+    sheet: the errors of every question with so many responses, if there are several or of other
+        kinds than one of N; the errors above are then those of the worst of them
     """
 
-    mechanism: OneQuestion
+    mechanism: FieldMechanism
     topology: Topology
     invited: int
     responses: int
@@ -44,6 +62,8 @@ class Forecast:
     half_width_95_at_minimum: float
     condition: Condition | None
     allowance_cost: DropoutCost | None
+    expected: int | None
+    sheet: QuestionnairePlan | None = None
 
     @property
     def minimum(self) -> int:
@@ -52,8 +72,48 @@ class Forecast:
 
     @property
     def is_informative(self) -> bool:
-        """Whether the 95% error stays below the frequency of an average item."""
-        return self.half_width_95 < 1 / len(self.mechanism.domain)
+        """Whether the 95% error of every question stays below what nothing is learned from."""
+        if self.sheet is not None:
+            return not self.uninformative
+        return self.half_width_95 < 1 / self.mechanism.N
+
+    @property
+    def uninformative(self) -> tuple[QuestionLine, ...]:
+        """Those of several questions whose error exceeds the frequency of an average answer."""
+        if self.sheet is None:
+            return ()
+        questions = self.sheet.form.questionnaire.questions
+        pairs = zip(self.sheet.lines, questions, strict=True)
+        return tuple(line for line, question in pairs if line.half_width >= largest_error(question))
+
+    @property
+    def expects_enough(self) -> bool:
+        """Whether the minimum is not above the responses that the owner expects."""
+        return self.expected is None or self.expected >= self.minimum
+
+    @property
+    def chance_of_minimum(self) -> float | None:
+        """The chance that the minimum is reached, if people respond independently as expected."""
+        if self.expected is None:
+            return None
+        missing = 1 - self.expected / self.invited
+        # One visit decides whether somebody responds, as in `servers`, whatever the topology.
+        return SERVERS.completion_chance(Attendance(self.invited, self.minimum, missing))
+
+    @property
+    def chance_sentence(self) -> str:
+        """How likely the minimum is reached at the expected response rate; empty without one."""
+        chance = self.chance_of_minimum
+        if chance is None or self.expected is None:
+            return ""
+        rate = f"{self.expected / self.invited:.0%}"
+        text = (
+            f"If {rate} of the invited respond, each for themselves, the minimum is reached "
+            f"{format_chance(chance)}."
+        )
+        if chance < TARGET_COMPLETION:
+            text += " Set a lower minimum, or invite more people."
+        return text
 
     @property
     def proven(self) -> bool:
@@ -68,7 +128,8 @@ class Forecast:
     @property
     def description(self) -> str:
         """What to expect, in sentences for the owner."""
-        return f"{self.minimum_sentence} {self.accuracy} {self.terms}"
+        parts = (self.minimum_sentence, self.chance_sentence, self.accuracy, self.terms)
+        return " ".join(filter(None, parts))
 
     @property
     def minimum_sentence(self) -> str:
@@ -81,21 +142,39 @@ class Forecast:
     @property
     def accuracy(self) -> str:
         """The errors at both ends, and what the allowance for missing responses costs."""
+        if self.sheet is not None:
+            return self._accuracy_of_sheet
+        cost = self.allowance_cost
+        errors = [self.half_width_95, self.half_width_95_at_minimum]
+        if cost is not None and cost.half_width_95_without is not None:
+            errors.append(cost.half_width_95_without)
+        expected, at_minimum, *without = percents(errors, "±")
         text = (
-            f"With 95% certainty each frequency is accurate to {self.error_text} of those who "
+            f"With 95% certainty each frequency is accurate to {expected} of those who "
             f"answer if {self.responses:,} do"
         )
+        # With the same number the sentence would state the same error twice.
         if self.minimum < self.responses:
-            text += f", and to {percent(self.half_width_95_at_minimum, '±')} if {self.minimum:,} do"
+            text += f", and to {at_minimum} if {self.minimum:,} do"
         text += "."
-        cost = self.allowance_cost
-        if cost is not None and cost.half_width_95_without is not None:
+        if cost is not None and without:
             text += (
                 f" Participants make the noise, so a lower minimum costs accuracy: if all "
-                f"{cost.users:,} had to answer, the error would be "
-                f"{percent(cost.half_width_95_without, '±')}."
+                f"{cost.users:,} had to answer, the error would be {without[0]}."
             )
         return text
+
+    @property
+    def _accuracy_of_sheet(self) -> str:
+        text = (
+            "With 95% certainty each estimate is as accurate as the table of questions says if "
+            f"{self.responses:,} people answer"
+        )
+        if self.minimum < self.responses:
+            # The noise does not depend on how many answer, so errors grow as their number falls.
+            times = self.responses / self.minimum
+            text += f"; if {self.minimum:,} do, the errors are {times:.2g} times as large"
+        return f"{text}."
 
     @property
     def terms(self) -> str:
@@ -103,9 +182,10 @@ class Forecast:
         condition = "whatever the answers are"
         if self.condition is not None:
             condition = f"provided that {self.condition}"
-        proofs = "There are no proofs that a report is one vote"
+        what = "one vote" if self.sheet is None else "one sheet of possible answers"
+        proofs = f"There are no proofs that a report is {what}"
         if self.proven:
-            proofs = "Every report is proven to be one vote"
+            proofs = f"Every report is proven to be {what}"
         return (
             f"The answers are private {condition}. {proofs}. Mechanism: {self.mechanism.name}, "
             f"topology: {self.topology}."
@@ -123,15 +203,90 @@ class Forecast:
             "topology": str(self.topology),
             "minimum": self.minimum,
             "responses": self.responses,
+            "chance_of_minimum": self.chance_of_minimum,
             "standard_error": self.standard_error,
             "half_width_95": self.half_width_95,
             "half_width_95_at_minimum": self.half_width_95_at_minimum,
             "proven": self.proven,
+            **({} if self.sheet is None else {"questions": self._describe_questions()}),
         }
+
+    def _describe_questions(self) -> list[dict[str, Any]]:
+        """The errors of every question, with both numbers of responses."""
+        lines = () if self.sheet is None else self.sheet.lines
+        times = self.responses / self.minimum
+        return [
+            {**line.to_dict(), "half_width_at_minimum": line.half_width * times} for line in lines
+        ]
+
+
+def largest_error(question: Question) -> float:
+    """The 95% error in percentage points from which on nothing is learned about a question."""
+    # An interval that covers half of the range on both sides says nothing at all.
+    return 100 / len(question.answers) if isinstance(question, ChoiceQuestion) else 50.0
+
+
+def format_chance(chance: float) -> str:
+    """A chance as people say it, without digits that nobody knows."""
+    if chance > ALMOST_CERTAIN:
+        return "almost certainly"
+    if chance < 1 - ALMOST_CERTAIN:
+        return "almost never"
+    return f"with a chance of {chance:.0%}" if chance < 0.995 else "with a chance above 99%"
+
+
+def forecast_sheet(
+    form: Form,
+    *,
+    users: int,
+    epsilon: float,
+    topology: Topology,
+    minimum: int | None = None,
+    expected: int | None = None,
+    insiders: int = 1,
+) -> Forecast:
+    """A survey with any questions, to which both servers add joint noise.
+
+    users: how many people are invited
+    minimum: minimum number of responses; None for one that fits the mechanism
+    expected: how many responses the owner expects; None for nearly all
+    insiders: how many participants may collude
+    """
+    usual = users - default_dropout_allowance(users) if minimum is None else minimum
+    responses = usual if expected is None else max(1, expected)
+    plan = make_plan(form, responses, epsilon, draws=2)
+    mechanism = ServerJoint(
+        questionnaire=form.questionnaire,
+        groups=plan.mechanism.groups,
+        epsilon=epsilon,
+        users=users,
+        insiders=insiders,
+    )
+    fewest = default_minimum(mechanism) if minimum is None else minimum
+    mechanism = replace(mechanism, dropouts=users - fewest)
+    # Refuses what the topology cannot carry, before anybody is told about errors.
+    running = topology.adapt_mechanism(mechanism)
+    # Shares of what one person can add to a cell: 1 to a count, its range to a number.
+    tops = [sum(weight for _, weight in cell) for cell in form.questionnaire.openings]
+    errors = np.sqrt(mechanism.variance(None, responses)) / tops
+    half_width = max(line.half_width for line in plan.lines) / 100
+    return Forecast(
+        mechanism,
+        topology,
+        users,
+        responses,
+        float(errors.max()),
+        half_width,
+        half_width * responses / fewest,
+        running.condition(running.participants),
+        None,
+        expected,
+        plan,
+    )
 
 
 def forecast(
-    option: Option, question: Question, topology: Topology, items: Domain | None = None
+    option: Option, question: PlannedSurvey, topology: Topology, items: Domain | None = None
 ) -> Forecast:
     """An option of a plan as it runs in a topology; an error says why it cannot.
 
@@ -143,8 +298,14 @@ def forecast(
     mechanism = as_one_question(option.mechanism)
     if items is not None:
         mechanism = replace(mechanism, items=items)
+    # Errors are those of what really runs: between servers some mechanisms need more noise, because
+    # nobody knows a user's place.
     running = as_one_question(topology.adapt_mechanism(mechanism.for_survey()))
     responses = minimum_after_dropouts(running)
+    # Noise of the users suffices for no fewer than the minimum, so no error is stated below it.
+    if question.expected is not None:
+        fewest_possible = 1 if running.servers_add_noise else responses
+        responses = max(fewest_possible, question.expected)
     error, half_width = running.expected_errors(responses)
     fewest = _with_minimum(question, running)
     _, half_width_at_minimum = fewest.expected_errors(minimum_after_dropouts(fewest))
@@ -157,11 +318,13 @@ def forecast(
         half_width,
         half_width_at_minimum,
         running.condition(running.participants),
+        # Noise of the servers does not become less when people stay away, so the allowance is free.
         None if running.servers_add_noise else dropout_cost(option, question),
+        question.expected,
     )
 
 
-def _with_minimum(question: Question, mechanism: OneQuestion) -> OneQuestion:
+def _with_minimum(question: PlannedSurvey, mechanism: OneQuestion) -> OneQuestion:
     """The mechanism with the minimum that suits it, if the owner has not given one.
 
     The planner gives all mechanisms the allowance of those in which users make the noise.

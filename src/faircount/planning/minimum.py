@@ -1,4 +1,4 @@
-"""The minimum number of responses of a survey, as its owner writes it."""
+"""The minimum number of responses and the expected response rate, as an owner writes them."""
 
 import math
 import re
@@ -10,6 +10,7 @@ FEWEST = 2
 """A result over one person would be that person's answer with noise."""
 
 _NUMBER = re.compile("[0-9]{1,10}")
+_SHARE = re.compile(r"[01](?:\.[0-9]{1,8})?|\.[0-9]{1,8}")
 _RATE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
 
 
@@ -26,6 +27,24 @@ def parse_minimum(text: str, users: int) -> int:
         message = f"the minimum number of responses is a number or a rate such as 40%, not {text!r}"
         raise ParameterError(message).with_code("minimum_form")
     return check_minimum(minimum, users)
+
+
+def parse_response_rate(given: float | str) -> float:
+    """The expected response rate: a share such as 0.6, or a rate such as 60%."""
+    if not isinstance(given, str):
+        return given
+    text = given.strip()
+    rate = _RATE.fullmatch(text)
+    if rate is not None and 0 < Fraction(rate[1]) <= 100:
+        return float(Fraction(rate[1]) / 100)
+    # Never "60": whoever writes that may mean people, so the message asks for the sign.
+    if _SHARE.fullmatch(text) and 0 < float(text) <= 1:
+        return float(text)
+    message = (
+        "the expected response rate is a rate such as 60%, or a share such as 0.6, above 0 and at "
+        f"most 100%, not {given!r:.40}"
+    )
+    raise ParameterError(message).with_code("response_rate_form")
 
 
 def check_minimum(minimum: int, users: int) -> int:

@@ -1,7 +1,7 @@
 """One mechanism in a plan: whether it meets the budget, its errors and its costs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,10 +24,20 @@ def percent(share: float, sign: str = "") -> str:
     # More digits of so small a share would be rounding errors.
     if 0 < share < LEAST:
         return f"below {sign}{LEAST:.4%}"
-    digits = 0
-    if share > 0:
-        digits = max(0, 1 - math.floor(math.log10(100 * share)))
-    return f"{sign}{share:.{digits}%}"
+    return f"{sign}{share:.{_decimals(share)}%}"
+
+
+def percents(shares: Sequence[float], sign: str = "") -> list[str]:
+    """Shares of one sentence in percent, all with the decimal places that the smallest needs."""
+    smallest = min(shares)
+    if smallest < LEAST:
+        return [percent(share, sign) for share in shares]
+    return [f"{sign}{share:.{_decimals(smallest)}%}" for share in shares]
+
+
+def _decimals(share: float) -> int:
+    """Decimal places that show two significant digits of a share in percent."""
+    return max(0, 1 - math.floor(math.log10(100 * share))) if share > 0 else 0
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from faircount.planning.advice import (
 from faircount.planning.completion import LOSS, Ending, dropout_needed, endings
 from faircount.planning.dropout import DropoutCost, dropout_cost, usual_dropout
 from faircount.planning.forecast import Forecast, forecast
-from faircount.planning.minimum import parse_minimum
+from faircount.planning.minimum import parse_minimum, parse_response_rate
 from faircount.planning.option import Option, make_option, percent
 from faircount.planning.question import SURVEY, TABLE, Question, cautions
 from faircount.protocol import SERVERS, topology_named
@@ -70,6 +70,8 @@ class Plan:
     @property
     def verified(self) -> Option | None:
         """The most accurate sound option whose reports are proven to be one vote."""
+        # Asked as if clients were malicious, whatever the owner has said: then only proven reports
+        # suit.
         return best_of(self.options, malicious_clients=True)
 
     @property
@@ -102,7 +104,8 @@ class Plan:
     @property
     def _lacks_responses(self) -> bool:
         """Whether fewer people are expected to respond than the survey needs."""
-        return self.forecast is not None and self.question.staying < self.fewest
+        # A table has no forecast: its rows are all there.
+        return self.forecast is not None and not self.forecast.expects_enough
 
     @property
     def fewest(self) -> int:
@@ -111,7 +114,12 @@ class Plan:
 
     @property
     def _is_informative(self) -> bool:
+        # A survey is judged by the responses that are expected, which may be more than its minimum.
+        if self.forecast is not None:
+            return self.forecast.is_informative
         best = self.recommended
+        # Where every item were alike each had this share: an error above it cannot even tell a
+        # popular item from one that nobody chose.
         return best is not None and (best.half_width_95 or 0.0) < 1 / self.question.items
 
     @property
@@ -147,7 +155,8 @@ class Plan:
         # An interval wider than an average frequency cannot tell a popular item from an unpopular
         # one.
         if not self._is_informative:
-            error = percent(best.half_width_95 or 0.0, "±")
+            expected = self.forecast or best
+            error = percent(expected.half_width_95 or 0.0, "±")
             average = percent(1 / self.question.items)
             return (
                 f"do not run this: even {best.name}, the best, has a 95% error of {error}, more "
@@ -156,9 +165,9 @@ class Plan:
             )
         if self._lacks_responses:
             return (
-                f"do not run this: {self.question.staying:,} people are expected to respond, fewer "
-                f"than the minimum number of responses, {self.fewest:,}; invite more people, or "
-                "set a lower minimum"
+                f"do not run this: {self.question.expected:,} people are expected to respond, "
+                f"fewer than the minimum number of responses, {self.fewest:,}; invite more "
+                "people, or set a lower minimum"
             )
         if not self._completes:
             return self._describe_incomplete()
@@ -191,6 +200,8 @@ class Plan:
         ]
         if not suitable:
             return f"{unmet}, and no number of users was found that meets it"
+        # Not always the recommended one: another mechanism may be worse now and better with more
+        # users.
         fewest = min(suitable, key=lambda option: option.users_needed or 0)
         return f"{unmet}: it takes {fewest.users_needed:,} users with {fewest.name}"
 
@@ -198,6 +209,7 @@ class Plan:
         """What to do about a survey that too few users stay for."""
         topology = self._ending.topology if self._ending else SERVERS
         dropout = dropout_needed(self.question, self.loss or 0.0, topology)
+        # The one thing that always helps; what follows is cheaper, where it exists.
         advice = "ask more users"
         if dropout is not None:
             fewest = self.question.users - share_of_users("dropout", dropout, self.question.users)
@@ -238,6 +250,7 @@ class Plan:
     def endings(self) -> tuple[Ending, ...]:
         """How likely each topology completes; empty where no user is expected to miss a visit."""
         asked = self.question
+        # Peers share with each other: a survey of one has nobody to share with.
         if self.loss is None or self.fewest < 2:
             return ()
         return endings(asked.users, self.fewest, self.loss, asked.insiders)
@@ -254,6 +267,8 @@ class Plan:
         """How many malicious clients each topology tolerates; empty where nobody may drop out."""
         known: dict[str, int] = {}
         if self.dropout_cost is not None:
+            # A client that sends garbage is left out like one that drops out, so the same allowance
+            # tolerates both.
             known = self.dropout_cost.liars
         else:
             for ending in self.endings:
@@ -340,6 +355,7 @@ class Plan:
         return f"<Plan: {self.verdict}>"
 
     def __hash__(self) -> int:
+        # The options follow from the question, which is enough and takes no time.
         return hash(self.question)
 
     def to_frame(self) -> Any:
@@ -394,7 +410,7 @@ def plan(
     colluding: float = 0.0,
     target_error: float | None = None,
     loss: float | None = None,
-    response_rate: float | None = None,
+    response_rate: float | str | None = None,
     malicious_clients: bool | None = None,
 ) -> Plan:
     """Say how accurate a survey will be and what it needs, under a total budget over all releases.
@@ -407,23 +423,23 @@ def plan(
     epsilon: privacy loss of all releases together
     delta: probability that the privacy loss of all releases together exceeds epsilon
     purpose: "survey" or "table"
-    minimum: minimum number of responses of a survey, or a response rate such as "40%"; by default
-        one that fits the mechanism
+    minimum: minimum number of responses of a survey, or a rate of the invited such as "40%"; by
+        default one that fits the mechanism
     floor: minimum number of other people known to choose each item, without looking at the answers
     releases: number of results to be published about the same users
     colluding: share of the users who may collude; at least one user always counts as an insider
     target_error: wanted 95% half-width; the plan then says how many users it needs
     loss: probability that a user misses a visit; the plan then says how likely each topology
         completes (5% by default with a `minimum`)
-    response_rate: share of the users who will respond, for whom the error is stated; by default
-        nearly all
+    response_rate: expected response rate, such as 0.6 or "60%": errors are stated for so many
+        responses, with the chance that they reach the minimum; by default nearly all respond
     malicious_clients: recommend only mechanisms that count proven reports, so that dishonest
         participants cannot skew the result; by default for surveys
     returns: the comparison, with a recommendation or the advice not to run it
 
     >>> plan = fc.plan(users=800, items=12, epsilon=1.0)
     >>> plan.recommended.name, plan.forecast.minimum
-    ('server-laplace', 200)
+    ('server-joint', 200)
     >>> fc.plan(users=800, items=12, epsilon=1.0, purpose="table").recommended.name
     'laplace'
     """
@@ -434,13 +450,14 @@ def plan(
         "target_error": target_error,
         "loss": loss,
     }
+    rate = None if response_rate is None else parse_response_rate(response_rate)
     if purpose == TABLE:
         if minimum is not None or loss is not None:
             raise ParameterError(
                 "the rows of a table are all there and miss no visit: plan a survey, or leave "
                 "minimum and loss out"
             )
-        terms |= {"response_rate": response_rate, "malicious_clients": bool(malicious_clients)}
+        terms |= {"response_rate": rate, "malicious_clients": bool(malicious_clients)}
         return compare_mechanisms(users, items, epsilon, delta, **terms)
     if purpose != SURVEY:
         message = f'a plan is for a "{SURVEY}" or a "{TABLE}"'
@@ -448,8 +465,10 @@ def plan(
 
     invited = check_integer("users", users, least=1)
     needed = None if minimum is None else parse_minimum(str(minimum), invited)
+    expected = None if rate is None else expected_users("response_rate", rate, invited)
     terms |= {
-        "dropout": _dropout_of_survey(invited, needed, response_rate),
+        "dropout": _dropout_of_survey(invited, needed, expected),
+        "expected": expected,
         "malicious_clients": malicious_clients is not False,
         "purpose": SURVEY,
         "minimum": needed,
@@ -457,18 +476,11 @@ def plan(
     return compare_mechanisms(users, items, epsilon, delta, **terms)
 
 
-def _dropout_of_survey(invited: int, minimum: int | None, response_rate: float | None) -> float:
-    """The share of the invited who do not respond in the survey that is planned for."""
-    if response_rate is None:
-        if minimum is None:
-            return usual_dropout(invited)
-        return (invited - minimum) / invited
-    if minimum is not None:
-        raise ParameterError(
-            "give the response rate that you expect, or the minimum number of responses without "
-            "which there is no result, but not both: errors are stated for one of them"
-        )
-    return (invited - expected_users("response_rate", response_rate, invited)) / invited
+def _dropout_of_survey(invited: int, minimum: int | None, expected: int | None) -> float:
+    """The share of the invited who may be missing in the survey that is planned for."""
+    # Where users make the noise it must suffice at the minimum, whatever is expected.
+    needed = expected if minimum is None else minimum
+    return usual_dropout(invited) if needed is None else (invited - needed) / invited
 
 
 def compare_mechanisms(

@@ -65,6 +65,8 @@ def _compose_pairs(
     _check_one_given(epsilon, delta)
     # A replaced answer takes one from a count and gives one to another.
     both = [[pair, pair.swap()]] * releases
+    # Composed as whole distributions of losses: adding epsilons would be true as well, and about
+    # twice as large for many releases.
     known = compose(both, delta=delta) if epsilon is None else epsilon
     return known, compose(both, epsilon=known), compose([[pair]] * releases, epsilon=known)
 
@@ -160,6 +162,7 @@ def _theorems(
     if users is not None and items is not None and epsilon > 0:
         if p <= paper.theorem1_p(epsilon) * ROUNDED:
             first = paper.theorem1_delta(users, items, floor, epsilon)
+        # The z for which this p is the theorem's; log1p keeps the digits of a small p.
         z = math.inf if p == 1 else -math.log1p(-p) - epsilon
         if 0 < z < math.inf:
             second = paper.theorem2_delta(users, items, floor, epsilon, z)
@@ -291,6 +294,8 @@ def two_stage(
     def add_up(one_delta: float) -> float:
         return min(1.0, count * one_delta)
 
+    # The probability that a user's set contains the user's own item, which has gamma times the odds
+    # of any other one.
     p_chi = alpha * gamma / (alpha * gamma + 1 - alpha)
     more["s1_delta"] = None if made is None else add_up(value)
     more["s2_delta"] = add_up(exact.sampling_delta(crowd, p, one))
@@ -312,6 +317,8 @@ def gaussian_noise(
 ) -> Statement:
     """Continuous Gaussian noise with standard deviation `sigma` (analytic, Balle & Wang 2018)."""
     root = math.sqrt(check_integer("releases", releases, least=1))
+    # A replaced answer moves two counts by one each, a distance of sqrt(2); independent releases
+    # add up as squares do.
     eps, value = _solve(
         lambda one: gaussian.analytic_delta(sigma, one, root * math.sqrt(2)), epsilon, delta
     )
@@ -397,6 +404,7 @@ def local(
     made: LocalMechanism = LOCAL[name](epsilon=epsilon, **about)
     count = check_integer("releases", releases, least=1)
     total = count * epsilon
+    # One report has the mechanism's own law, which is exact; several are composed.
     if count == 1:
         if delta is not None:
             total = made.guarantee(delta=delta).epsilon
@@ -463,6 +471,7 @@ def state_own(name: str, parameters: dict[str, Any]) -> Statement:
     epsilon = None if "epsilon" in own else parameters.get("epsilon")
     delta = None if "delta" in own else parameters.get("delta")
     if (epsilon, delta) == (None, None):
+        # What was built for, as often as it is released: the composition at it gives the delta.
         epsilon = releases * made.stated_guarantees()[0].epsilon
     if releases > 1:
         said = compose_mechanisms(*[made] * releases, epsilon=epsilon, delta=delta)

@@ -36,23 +36,40 @@ def is_weak_delta(delta: float) -> bool:
     return delta > WEAK_DELTA
 
 
-def promise_to_participants(epsilon: float, delta: float) -> str:
-    """The sentences about privacy that participants read before they answer."""
+def promise_to_participants(epsilon: float, delta: float, single: float | None = None) -> str:
+    """The sentences about privacy that participants read before they answer.
+
+    single: epsilon of a single answer, where there are several questions
+    """
     certainty = attacker_certainty(epsilon)
     first = (
         "Imagine somebody who thinks that two answers are equally likely to be yours. Even after "
         f"seeing the result, this person can be at most {certainty:g} % sure which one you chose."
     )
     sentences = [first]
+    if single is not None:
+        sentences = [_promise_of_several(certainty, attacker_certainty(single))]
     if is_weak_epsilon(epsilon) or is_weak_delta(delta):
-        sentences.append(
-            "That is hardly any protection. Answer only if anybody may know your answer."
-        )
+        known = "your answer" if single is None else "your answers"
+        sentences.append(f"That is hardly any protection. Answer only if anybody may know {known}.")
     if delta > NEGLIGIBLE_DELTA:
         sentences.append(
             f"With a probability of at most 1 in {_one_in(delta)}, more than that could be learned."
         )
     return " ".join(sentences)
+
+
+def _promise_of_several(certainty: float, single: float) -> str:
+    """The promise of all answers together, and the number for a single one."""
+    first = (
+        "Imagine somebody who thinks that two ways to answer all these questions are equally "
+        "likely to be yours. Even after seeing the results, this person can be at most "
+        f"{certainty:g} % sure which one it is. This covers all your answers together."
+    )
+    # All questions in one group: a single answer may lose as much as all of them together.
+    if single >= certainty:
+        return f"{first} About a single answer of yours, this person cannot be any surer."
+    return f"{first} About a single answer of yours, this person can be at most {single:g} % sure."
 
 
 def _one_in(delta: float) -> str:

@@ -56,6 +56,7 @@ class Question:
     malicious_clients: whether clients may send anything
     purpose: "survey" or "table"; in a survey `users` are those who are invited
     minimum: minimum number of responses that the owner gives to a survey
+    expected: number of responses to a survey that the owner expects
     """
 
     users: int
@@ -72,6 +73,7 @@ class Question:
     malicious_clients: bool = False
     purpose: str = TABLE
     minimum: int | None = None
+    expected: int | None = None
 
     def __post_init__(self) -> None:
         check_integer("users", self.users, least=1)

@@ -18,7 +18,7 @@ from faircount.core import plain
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import BlockKind, Question, QuestionGroup, Questionnaire, Table
 from faircount.core.questions.form import Form
-from faircount.core.questions.kinds import OneOf, SumQuestion
+from faircount.core.questions.kinds import ChoiceQuestion, OneOf, SumQuestion
 from faircount.core.validation import check_integer, check_positive
 from faircount.mechanisms.count_law import Z95
 from faircount.mechanisms.joint_noise.balls import ball_of
@@ -56,17 +56,19 @@ def _need_of(question: Question, users: int, target: float | None) -> _Need:
         ball = ball_of(block)
         d = ball.dimension
         dimension += d
+        # At epsilon 1 and without other questions: the rule of thumb then scales it to any group.
         alone = math.sqrt(cell_law((ball,), 0, _ONE).variance) / block_range(
             block.kind, block.bound
         )
         factors.append(Z95 * alone / math.sqrt((d + 1) * (d + 2)) / users)
+    # A ratio errs by the sum of both errors; of other questions the worst cell decides.
     factor = sum(factors) if _is_ratio(question) else max(factors)
     return _Need(dimension, factor, None if target is None else target / 100)
 
 
 def _is_ratio(question: Question) -> bool:
     """Whether the mean of a question is a sum divided by the number of those who answered."""
-    return isinstance(question, SumQuestion) and question.skip
+    return isinstance(question, SumQuestion) and question.may_be_missing
 
 
 def block_range(kind: BlockKind, bound: int) -> int:
@@ -81,11 +83,13 @@ def find_groups(
     *,
     targets: Sequence[float | None] = (),
     named: Sequence[str | None] = (),
+    draws: int = 1,
 ) -> tuple[QuestionGroup, ...]:
     """Return groups and their shares of epsilon, as good as the search finds them.
 
     targets: wanted half-widths in percentage points
     named:   names of groups; questions with the same name are kept together, as named
+    draws:   how many noises are added: 1, or 2 by two servers
     """
     wanted = [*targets] or [None] * len(questionnaire)
     needs = [
@@ -96,12 +100,15 @@ def find_groups(
         # A question without a target must not take epsilon from those that have one.
         largest = max(need.target or 0.0 for need in needs)
         needs = [replace(need, target=need.target or largest) for need in needs]
+    # Names are the owner's decision, and only shares of epsilon are left to choose.
     if any(named):
         by_name: dict[str | None, list[int]] = {}
         for number, name in enumerate(named):
             by_name.setdefault(name, []).append(number)
         return _divide(epsilon, list(by_name.values()), needs)
     candidates = [
+        # Beside what the rule of thumb finds, everything together and everything apart: the rule is
+        # wrong by some percent, and one of these two is often the best.
         _search_partition(needs),
         [list(range(len(needs)))],
         [[number] for number in range(len(needs))],
@@ -109,18 +116,19 @@ def find_groups(
     return _best_exact(
         questionnaire,
         [_divide(epsilon, groups, needs) for groups in candidates],
-        (epsilon, users, wanted),
+        (epsilon, users, wanted, draws),
     )
 
 
 def _best_exact(
     questionnaire: Questionnaire,
     candidates: Sequence[tuple[QuestionGroup, ...]],
-    terms: tuple[float, int, Sequence[float | None]],
+    terms: tuple[float, int, Sequence[float | None], int],
 ) -> tuple[QuestionGroup, ...]:
     """Return the candidate with the smallest errors by the exact laws."""
-    epsilon, users, targets = terms
+    epsilon, users, targets, draws = terms
     best: tuple[float, tuple[QuestionGroup, ...]] | None = None
+    # Each candidate once, in a fixed order: the same questions always get the same groups.
     waiting = list(dict.fromkeys(candidates))
     tried: set[tuple[QuestionGroup, ...]] = set()
     reason = ""
@@ -128,8 +136,12 @@ def _best_exact(
         groups = waiting.pop(0)
         tried.add(groups)
         try:
-            mechanism = JointNoise(questionnaire=questionnaire, groups=groups, epsilon=epsilon)
+            mechanism = JointNoise(
+                questionnaire=questionnaire, groups=groups, epsilon=epsilon, draws=draws
+            )
             cost = _cost(mechanism, users, targets)
+        # A group may be refused at its share of epsilon, for example because its tables would not
+        # fit into memory; another division may do. If none does the owner reads the first reason.
         except ParameterError as problem:
             reason = reason or str(problem)
             continue
@@ -161,6 +173,8 @@ def _adjust(
         ]
         # A group without a target keeps its share; at a large epsilon there may be no error at all.
         change = max(ratios) if ratios else 1.0
+        # Errors fall like 1 / epsilon, so a group that misses its target by a factor needs that
+        # much more. The bound keeps a group that has far too much from losing all of it at once.
         shares.append(float(group.epsilon) * max(change, 0.1))
     numbers = [group.questions for group in mechanism.groups]
     return [split_epsilon(mechanism.epsilon, numbers, shares)]
@@ -172,6 +186,7 @@ def _cost(mechanism: JointNoise, users: int, targets: Sequence[float | None]) ->
         half_width(mechanism, number, users) for number in range(len(mechanism.questionnaire))
     ]
     ratios = [error / target for error, target in zip(errors, targets, strict=True) if target]
+    # With targets the worst one counts: meeting all others by far does not help it.
     return max(ratios) if ratios else sum(error**2 for error in errors)
 
 
@@ -212,6 +227,8 @@ def _divide(
 
 def _search_partition(needs: Sequence[_Need]) -> list[list[int]]:
     """Return the best partition into runs of questions that are sorted by size."""
+    # Only runs in this order are tried, because alike questions belong together: there are as many
+    # as the square of the questions, and far more partitions than anybody could try.
     order = sorted(range(len(needs)), key=lambda n: (needs[n].dimension, needs[n].target or 0.0, n))
     # best[j]: the least total of the first j questions in this order, and where its last run begins
     best: list[tuple[float, int]] = [(0.0, 0)]
@@ -321,10 +338,18 @@ class QuestionnairePlan:
         asked = [OneOf(text="margin", items=side) for side in sides]
         group = self.mechanism.group_of(number)
         others = [other for other in group.questions if other != number]
-        kept = [self.form.questionnaire.questions[other] for other in others]
+        questions = self.form.questionnaire.questions
+        kept = [_without_branch(questions[other]) for other in others]
         replaced = Questionnaire((*kept, *asked))
+        # In the table's own group and at its share of epsilon, or the comparison would be with
+        # another budget.
         alone = QuestionGroup(group.epsilon, tuple(range(len(replaced))))
-        noise = JointNoise(questionnaire=replaced, groups=(alone,), epsilon=self.mechanism.epsilon)
+        noise = JointNoise(
+            questionnaire=replaced,
+            groups=(alone,),
+            epsilon=self.mechanism.epsilon,
+            draws=self.mechanism.draws,
+        )
         apart = max(noise.law(len(kept) + side).half_width(0.95) for side in range(2))
         return 100 * of_table / self.users, 100 * apart / self.users
 
@@ -340,9 +365,12 @@ class QuestionnairePlan:
             return None
 
         def is_met(step: int) -> bool:
-            return make_plan(self.form, self.users, _LEAST_EPSILON * 1.01**step).is_met
+            epsilon = _LEAST_EPSILON * 1.01**step
+            return make_plan(self.form, self.users, epsilon, self.mechanism.draws).is_met
 
         most = math.ceil(math.log(_LARGEST_EPSILON / _LEAST_EPSILON) / math.log(1.01))
+        # Bisection needs one step at which the targets are met. Where epsilon 20 does not help no
+        # budget does that anybody should spend.
         if not is_met(most):
             return None
         low = -1
@@ -362,9 +390,14 @@ class QuestionnairePlan:
         plan = self
         kept = list(range(len(self.form.questionnaire)))
         while not plan.is_met and len(kept) > 1:
-            worst = max(plan.lines, key=lambda line: line.half_width / (line.target or math.inf))
+            # A question that decides whether another one is asked stays as long as that one.
+            needed = {_branch_of(question) for question in plan.form.questionnaire.questions}
+            free = [line for line in plan.lines if line.number - 1 not in needed]
+            worst = max(free, key=lambda line: line.half_width / (line.target or math.inf))
             dropped.append(kept.pop(worst.number - 1) + 1)
-            plan = make_plan(_keep(self.form, kept), self.users, self.mechanism.epsilon)
+            smaller = _keep(self.form, kept)
+            noise = self.mechanism
+            plan = make_plan(smaller, self.users, noise.epsilon, noise.draws)
         return tuple(sorted(dropped)) if plan.is_met else ()
 
     @property
@@ -420,24 +453,49 @@ class QuestionnairePlan:
         }
 
 
-def make_plan(form: Form, users: int, epsilon: float) -> QuestionnairePlan:
-    """Plan a questionnaire for a table of so many people, at this epsilon for all answers."""
+def make_plan(form: Form, users: int, epsilon: float, draws: int = 1) -> QuestionnairePlan:
+    """Plan a questionnaire of which so many people answer, at this epsilon for all answers.
+
+    draws: how many noises are added: 1 to a table, 2 by two servers
+    """
     people = check_integer("users", users, least=1)
     loss = check_positive("epsilon", epsilon)
-    groups = find_groups(form.questionnaire, people, loss, targets=form.targets, named=form.groups)
+    groups = find_groups(
+        form.questionnaire, people, loss, targets=form.targets, named=form.groups, draws=draws
+    )
     mechanism = JointNoise(
-        questionnaire=form.questionnaire, groups=groups, epsilon=loss, users=people
+        questionnaire=form.questionnaire, groups=groups, epsilon=loss, draws=draws, users=people
     )
     return QuestionnairePlan(form, mechanism, people)
 
 
+def _branch_of(question: Question) -> int | None:
+    """Return the question on which it depends that this one is asked."""
+    return None if question.only_if is None else question.only_if.question
+
+
+def _without_branch(question: Question) -> Question:
+    """Return a question that everybody is asked and that has noise of the same size."""
+    if question.only_if is None:
+        return question
+    if isinstance(question, ChoiceQuestion):
+        places = range(len(question.answers))
+        return OneOf(text=question.text, items=tuple(map(str, places)))
+    # "Does not apply" is the same cell as "prefer not to say".
+    return replace(question, only_if=None, skip=True)
+
+
 def _keep(form: Form, numbers: Sequence[int]) -> Form:
-    """Return the form with some of its questions only."""
+    """Return the form with some of its questions only; texts of other languages are left out."""
+    questions = []
+    for number in numbers:
+        question = form.questionnaire.questions[number]
+        if question.only_if is not None:
+            place = list(numbers).index(question.only_if.question)
+            question = replace(question, only_if=replace(question.only_if, question=place))
+        questions.append(question)
     return Form(
-        replace(
-            form.questionnaire,
-            questions=tuple(form.questionnaire.questions[number] for number in numbers),
-        ),
+        replace(form.questionnaire, questions=tuple(questions), translations=()),
         tuple(form.sources[number] for number in numbers),
         tuple(form.targets[number] for number in numbers),
         tuple(form.groups[number] for number in numbers),

@@ -18,7 +18,6 @@ from typing import Any, Generic, TypeVar
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ProtocolError
 from faircount.core.questions import Sheet
-from faircount.estimation.result import Result
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.base import Mechanism
 from faircount.protocol.roles.aggregator import Aggregator, aggregate, mac_key_rows
@@ -303,7 +302,7 @@ def play(
     entropy: Entropy | None = None,
     progress: Progress | None = None,
     **terms: Any,
-) -> Result | QuestionnaireResult:
+) -> QuestionnaireResult:
     """Run a survey in which everybody responds, from the invitations to the result.
 
     Args:
@@ -333,7 +332,7 @@ def play(
     return result_of(end.state)
 
 
-def result_of(s1: Coordinator) -> Result | QuestionnaireResult:
+def result_of(s1: Coordinator) -> QuestionnaireResult:
     """The result that the aggregator signed, as estimates with intervals.
 
     Raises:

@@ -42,6 +42,13 @@ class Transaction(ABC):
         It may be executed as late as the end of the block, so an error may only appear there.
         """
 
+    @abstractmethod
+    async def lock(self, name: bytes) -> None:
+        """Wait until no other transaction has this name, and keep it until this one ends.
+
+        For what has no row yet that could be locked.
+        """
+
     async def fetch_one(self, statement: str, *values: Any) -> Record | None:
         """Return the first row of a query, without locking it, or None."""
         rows = await self.fetch_all(statement, *values)

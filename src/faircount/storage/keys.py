@@ -75,7 +75,8 @@ class KeyFolder:
 
     def create(self, name: str) -> RowKey:
         """Return the key of this name; a new one is on disk before it is returned."""
-        if not self.has(name):
+        # check: zeroed-key - a crash while a key is destroyed leaves zeros, which everybody knows
+        if not self.has(name) or self._is_zeroed(name):
             write_durably(self._file(name), SystemEntropy().bytes(KEY))
         return self.get(name)
 
@@ -106,9 +107,14 @@ class KeyFolder:
             raise StorageError(
                 f"the key {name} is not in the key folder: its rows cannot be read"
             ) from None
-        if len(secret) != KEY:
-            raise StorageError(f"the key {name} is damaged: its rows cannot be read")
+        # A worker may look while another one destroys the key: zeros are no key any more.
+        if len(secret) != KEY or secret == bytes(KEY):
+            raise StorageError(f"the key {name} is damaged or destroyed: its rows cannot be read")
         return secret
+
+    def _is_zeroed(self, name: str) -> bool:
+        """Whether the file was overwritten, and a crash kept it from being deleted."""
+        return self._file(name).read_bytes() == bytes(KEY)
 
     def has(self, name: str) -> bool:
         """Whether there is a key of this name."""

@@ -35,6 +35,8 @@ SELECT_ROWS = "SELECT store, key, hash, encrypted FROM state_rows WHERE survey =
 
 async def page_from(tx: Transaction, survey: bytes, store: str, first: bytes) -> Sequence[Record]:
     """Read the page that begins with this key, or with the next key that exists."""
+    # By key and not by OFFSET: the index finds the place at once, and rows that are written or
+    # deleted meanwhile shift nothing.
     select_page = f"{SELECT_ROWS} AND store = ? AND key >= ? ORDER BY key LIMIT ?"
     return await tx.fetch_all(select_page, survey, store, first, page_rows(store))
 
@@ -51,6 +53,7 @@ async def pages_of(tx: Transaction, survey: bytes, store: str) -> AsyncIterator[
 
 def next_key(key: bytes) -> bytes:
     """The smallest key that is larger than this one."""
+    # Nothing lies between a key and the same one with a zero byte at its end.
     return key + b"\0"
 
 
@@ -89,6 +92,7 @@ class PagedStore:
         while self._page:
             # Whoever uses the keys may call `find` meanwhile, which may read another page.
             last = self._last
+            # A copy: `find` may replace the page while the caller works through it.
             yield from list(self._page)
             if last is None:
                 return
@@ -103,6 +107,8 @@ class PagedStore:
         self._page = self.read(first)
         self._is_read = True
         self._first = first
+        # A page with less than it may have was the last one. A full one may be too: then the next
+        # read finds nothing, which costs one query.
         is_full = len(self._page) == page_rows(self.store)
         self._last = next(reversed(self._page)) if is_full else None
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 import asyncpg
@@ -49,6 +50,13 @@ class PostgresqlTransaction(Transaction):
     async def execute_many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Execute the same change for many rows."""
         await self._connection.executemany(number_placeholders(statement), rows)
+
+    async def lock(self, name: bytes) -> None:
+        """Take an advisory lock, which PostgreSQL releases at the end of the transaction."""
+        # PostgreSQL names these locks by 64 bits. Two names that share a number only wait for each
+        # other; nobody chooses them, since the number comes from a hash.
+        number = int.from_bytes(sha256(name).digest()[:8], "big", signed=True)
+        await self._connection.execute("SELECT pg_advisory_xact_lock($1)", number)
 
 
 class PostgresqlDatabase(Database):

@@ -123,6 +123,9 @@ class SqliteTransaction(Transaction):
         if self._pending_rows > MAX_PENDING_ROWS:
             await self._call(lambda _: None)
 
+    async def lock(self, name: bytes) -> None:
+        """Nothing to do: nobody else writes while a writing transaction is open."""
+
     async def commit(self) -> None:
         """Commit: everything in the block is on disk when this returns."""
         await self._call(self._connection.commit)

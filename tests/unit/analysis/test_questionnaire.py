@@ -194,3 +194,63 @@ def test_what_cannot_be_estimated_costs_no_budget(tmp_path: Path) -> None:
 def test_an_epsilon_out_of_range_is_explained() -> None:
     with pytest.raises(RefusedError, match=r"between 0\.001 and 50, not 51"):
         fc.questionnaire(make_table(10), [YES], epsilon=51.0)
+
+
+BRANCHED = [
+    {"kind": "one", "text": "Site?", "items": ["North", "South"], "skip": True},
+    {
+        "kind": "yes",
+        "text": "Train?",
+        "only_if": {"question": "Site?", "items": ["North"]},
+    },
+    {
+        "kind": "number",
+        "text": "Minutes?",
+        "low": 0,
+        "high": 60,
+        "only_if": {"question": 2, "items": ["yes"]},
+    },
+    {
+        "kind": "any",
+        "text": "What?",
+        "items": ["tea", "water"],
+        "column": ["tea", "water"],
+        "only_if": {"question": 1, "items": ["South"]},
+    },
+]
+TRAVEL = {
+    "Site?": ["North", "North", "South", None, "South"],
+    "Train?": ["yes", "no", None, "does not apply", ""],
+    "Minutes?": [20, None, None, None, None],
+    "tea": [None, "no", "yes", 0, "no"],
+    "water": [None, None, "yes", False, "no"],
+}
+
+
+def test_people_who_are_not_asked_have_the_answer_does_not_apply() -> None:
+    form = make_form(BRANCHED)
+    columns = [TRAVEL[name] for name in ("Site?", "Train?", "Minutes?", "tea", "water")]
+    # Sites and prefer not to say; no, yes, does not apply; minutes and one who answered; what.
+    cells = [2, 2, 1, 1, 1, 3, 20, 1, 1, 1, 3]
+    assert count_cells(form, columns).tolist() == cells
+    result = fc.questionnaire(TRAVEL, BRANCHED, epsilon=40.0)
+    assert [row.answer for row in result["Train?"].estimates][:3] == ["no", "yes", "does not apply"]
+
+
+@pytest.mark.parametrize(
+    ("column", "place", "cell", "message"),
+    [
+        ("Train?", 2, "yes", "1 of 5 users have an answer although they are not asked"),
+        ("Minutes?", 1, 20, "1 of 5 users have an answer although they are not asked"),
+        ("tea", 0, "yes", "1 of 5 users have an answer although they are not asked"),
+        ("Train?", 0, None, "1 of 2 users have no answer"),
+        ("Minutes?", 0, "does not apply", "1 of 1 users have an answer that is not offered"),
+    ],
+)
+def test_answers_that_contradict_a_branch_are_refused(
+    column: str, place: int, cell: Any, message: str
+) -> None:
+    table = {name: list(cells) for name, cells in TRAVEL.items()}
+    table[column][place] = cell
+    with pytest.raises(AnswerError, match=message):
+        fc.questionnaire(table, BRANCHED, epsilon=1.0)

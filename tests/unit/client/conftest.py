@@ -10,9 +10,13 @@ import pytest
 from faircount.client.calls import RemoteServer, RetryPolicy
 from faircount.client.invitation_codes import Code
 from faircount.core.entropy import SystemEntropy
+from faircount.core.questions import OneOf, Questionnaire
+from faircount.mechanisms.joint_noise.mechanism import split_epsilon
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.protocol import SurveyParameters, coordinate, decode, encode, end_phase
 from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.survey.operators import Operator
+from faircount.protocol.survey.parameters import questionnaire_of
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.survey.topology import Topology
 from faircount.protocol.topologies import SERVERS
@@ -90,6 +94,18 @@ class InMemory:
         return httpx.Response(200, content=encode(answer))
 
 
+def one_of(users: int) -> Questionnaire:
+    """One question, with as many items as there are users."""
+    items = tuple(str(user) for user in range(users))
+    return Questionnaire((OneOf(text="Which city?", items=items),))
+
+
+def joint_noise(questions: Questionnaire, users: int, epsilon: float) -> ServerJoint:
+    """The mechanism of a survey with these questions, all in one group."""
+    groups = split_epsilon(epsilon, [range(len(questions))])
+    return ServerJoint(questionnaire=questions, groups=groups, epsilon=epsilon, users=users)
+
+
 MakeServers = Callable[..., InMemory]
 
 
@@ -97,13 +113,20 @@ MakeServers = Callable[..., InMemory]
 def in_memory() -> MakeServers:
     """Makes the servers of a survey that is open."""
 
-    def make(users: int = 6, topology: Topology = SERVERS) -> InMemory:
+    def make(
+        users: int = 6, topology: Topology = SERVERS, questions: Questionnaire | None = None
+    ) -> InMemory:
         mechanism, terms = topology.trial(users, 0)
+        epsilon = 1.0
+        if topology is SERVERS:
+            # Noise of 0, as in the trials of the other topologies.
+            epsilon = 40.0
+            mechanism = joint_noise(questions or one_of(users), users, epsilon)
         defaults = {
-            "epsilon": 1.0,
+            "epsilon": epsilon,
             "delta": 1.0,
             "minimum": min(3, users),
-            "question": "Which city?",
+            "questionnaire": questionnaire_of(mechanism, "Which city?"),
         }
         return InMemory(set_up(mechanism, topology, SystemEntropy(), **{**defaults, **terms}))
 

@@ -30,7 +30,7 @@ def test_a_participant_reads_chooses_and_confirms(servers: Any, tmp_path: Path) 
     link = servers.codes[0].link(ADDRESS)
     done = answer(link, typed="3\ny\n")
     assert done.exit_code == 0, done.output
-    texts = ("Which city?", "at most 6 are invited", "epsilon 1", "one: answer and leave")
+    texts = ("Which city?", "at most 6 are invited", "epsilon 40", "one: answer and leave")
     for text in (*texts, "acknowledged"):
         assert text in done.stdout
     assert len(list((tmp_path / "faircount").glob("*.device"))) == 1
@@ -48,9 +48,9 @@ def test_a_program_answers_with_json(servers: Any) -> None:
     code = servers.codes[1].text
     asked = answer(code, "--server", ADDRESS, "--json")
     assert asked.exit_code == 2
-    assert "give --item ANSWER and --yes" in asked.stderr
+    assert "give --item ANSWER or --answers FILE, and --yes" in asked.stderr
     shown = json.loads(answer(code, "--server", ADDRESS, "--show", "--json").stdout)
-    assert shown["items"] == [0, 1, 2, 3, 4, 5]
+    assert shown["questions"][0]["items"] == ["0", "1", "2", "3", "4", "5"]
     done = json.loads(
         answer("-", "--server", ADDRESS, "--item", "4", "--yes", "--json", typed=code + "\n").stdout
     )

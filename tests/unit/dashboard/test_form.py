@@ -1,5 +1,7 @@
 """The form of a new survey: what is read from it, and the advice beside it."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from faircount.core.errors import ParameterError
@@ -7,6 +9,7 @@ from faircount.dashboard.form import (
     advice,
     budget_of,
     check_name,
+    closing_time_of,
     facts_of,
     language_of,
     people_of,
@@ -20,7 +23,8 @@ GOOD = {
     "epsilon": "1",
     "delta": "1e-6",
     "minimum": "80%",
-    "hours": "72",
+    "open_for": "72",
+    "unit": "hours",
 }
 
 
@@ -85,6 +89,35 @@ def test_the_advice_states_the_error_at_the_minimum_too() -> None:
     assert not found["users_make_noise"]
 
 
+def test_the_expected_response_rate_is_given_in_percent() -> None:
+    found = advice({**GOOD, "minimum": "", "response_rate": "60"})
+    assert (found["minimum"], found["responses"], found["expected"]) == (75, 180, 180)
+    assert found["chance_of_minimum"] > 0.999
+    assert found["worthwhile"]
+    few = advice({**GOOD, "response_rate": "60"})
+    assert (few["minimum"], few["worthwhile"], few["informative"]) == (240, False, True)
+    assert advice(GOOD)["chance_of_minimum"] is None
+    for wrong, code in (("101", "response_rate_form"), ("0", "not_above_zero")):
+        assert advice({**GOOD, "response_rate": wrong})["problem"]["code"] == code
+
+
+def test_the_time_to_answer_is_days_hours_or_a_closing_time() -> None:
+    asked = {**GOOD, "question": "Why?"}
+    assert facts_of(asked).seconds == 72 * 3600
+    assert facts_of({**asked, "open_for": "3", "unit": "days"}).seconds == 3 * 86400
+    assert closing_time_of(asked) == ""
+    closes = datetime.now(tz=UTC) + timedelta(days=2)
+    until = {**asked, "closes": closes.isoformat()}
+    assert 0 <= facts_of(until).seconds - 2 * 86400 <= 1
+    assert closing_time_of(until) == closes.isoformat()
+    for wrong, code in ((closes - timedelta(days=3), "passed"), (datetime.max, "form")):
+        with pytest.raises(ParameterError) as refusal:
+            facts_of({**asked, "closes": wrong.isoformat()})
+        assert refusal.value.code in (f"closing_time_{code}", "closing_time_passed")
+    with pytest.raises(ParameterError, match="one of days, hours"):
+        facts_of({**asked, "unit": "years"})
+
+
 @pytest.mark.parametrize("users", ["1", "100000000000"])
 def test_nobody_is_listed_before_the_number_is_known_to_be_sound(users) -> None:
     problem = advice({**GOOD, "users": users})["problem"]
@@ -117,7 +150,7 @@ def test_a_budget_is_asked_for_where_people_have_a_name() -> None:
     )
     with pytest.raises(ParameterError, match="budget_epsilon must be a number"):
         budget_of({**GOOD, "population": "staff"}, wishes)
-    assert facts_of({**GOOD, "question": " Why? "}).question == "Why?"
+    assert wishes_of({**GOOD, "question": " Why? "}).questionnaire.text == "Why?"
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "", "a b", "x" * 61])

@@ -71,6 +71,15 @@ def test_the_optimizer_finds_the_closed_form(cases):
     np.testing.assert_allclose(owa(n, v), vwa(n, v), atol=1e-6)
 
 
+def test_the_optimizer_finds_it_where_groups_differ_by_many_powers_of_ten():
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        size = rng.integers(1, 9)
+        n = np.ceil(10 ** rng.uniform(0, 6, size))
+        v = 10 ** rng.uniform(-5, 5, size)
+        np.testing.assert_allclose(owa(n, v), vwa(n, v), atol=1e-6)
+
+
 @given(groups, st.floats(0, 1), st.integers(0, 10_000))
 def test_each_weighting_is_best_at_what_it_promises(cases, sigma2, seed):
     n, v = split(cases)

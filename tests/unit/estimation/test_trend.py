@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from faircount.core.errors import ParameterError
+from faircount.core.questions import OneOf, Questionnaire
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result
-from faircount.estimation.trend import Trend, _exact_bounds, trend_of
+from faircount.estimation.sheet_estimates import EstimateNoise
+from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.estimation.trend import Change, Trend, bound_difference, trend_of
 from faircount.mechanisms.count_law import NoiseLaw
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local_frequency import GRR
@@ -18,9 +21,24 @@ from faircount.mechanisms.local_frequency import GRR
 ITEMS = ("tea", "coffee", "water")
 
 
-def result_of(users: int, sums: list[int], epsilon: float = 1.0, **facts: Any) -> Result:
+QUESTION = OneOf(text="Tea?", items=ITEMS)
+
+
+def result_of(
+    users: int, sums: list[int], epsilon: float = 1.0, **facts: Any
+) -> QuestionnaireResult:
     mechanism = Laplace(items=ITEMS, users=users, epsilon=epsilon)
-    return Result(mechanism, np.array(sums), users, facts)
+    result = Result(mechanism, np.array(sums), users, facts)
+    return QuestionnaireResult.of_frequencies(result, QUESTION)
+
+
+def only_change(trend: Trend, place: int = 0) -> Change:
+    (question,) = trend.questions
+    return question.changes[place]
+
+
+def widths(change: Change) -> list[float]:
+    return [row.high - row.low for row in change.rows]
 
 
 def geometric(scale: float, size: int) -> NoiseLaw:
@@ -40,11 +58,11 @@ def test_exact_intervals_hold_as_often_as_they_say(level: float) -> None:
     truth = 31 / users[1] - 22 / users[0]
     for first, second in itertools.product(range(before.pmf.size), range(after.pmf.size)):
         noisy = (31 + after.values[second]) / users[1] - (22 + before.values[first]) / users[0]
-        difference = np.array([noisy])
         # The bounds move with the difference, so they are computed once.
         if not covered and (first, second) == (0, 0):
-            low, high = _exact_bounds(np.zeros(1), (before, users[0]), (after, users[1]), 1 - level)
-        if difference[0] + low[0] <= truth + 1e-12 and truth <= difference[0] + high[0] + 1e-12:
+            noises = (EstimateNoise(before, 1 / users[0]), EstimateNoise(after, 1 / users[1]))
+            low, high = bound_difference(*noises, 1 - level)
+        if noisy + low <= truth + 1e-12 and truth <= noisy + high + 1e-12:
             covered += before.pmf[first] * after.pmf[second]
     assert level <= covered + 1e-9
     assert covered < level + 0.03
@@ -57,29 +75,32 @@ def test_a_trend_has_every_step_and_the_whole_way() -> None:
         result_of(90, [9, 63, 18]),
     ]
     trend = trend_of(results, ["a", "b", "c"])
-    assert [(change.before, change.after) for change in trend.changes] == [(0, 1), (1, 2), (0, 2)]
-    whole = trend.changes[2]
-    np.testing.assert_allclose(whole.estimates, [-0.4, 0.4, 0.0], atol=1e-12)
-    assert whole.is_clear == [True, True, False]
-    assert np.all(whole.low <= whole.estimates)
-    assert np.all(whole.estimates <= whole.high)
+    (question,) = trend.questions
+    steps = [(change.before, change.after) for change in question.changes]
+    assert steps == [(0, 1), (1, 2), (0, 2)]
+    whole = question.changes[2]
+    differences = [row.estimate for row in whole.rows]
+    np.testing.assert_allclose(differences, [-0.4, 0.4, 0.0], atol=1e-12)
+    assert [row.is_clear for row in whole.rows] == [True, True, False]
+    assert all(row.low <= row.estimate <= row.high for row in whole.rows)
     assert "may be noise" in str(trend)
     assert "tea: -40.0 points" in str(trend)
     assert whole.method.startswith("exact")
 
 
 def test_more_noise_and_fewer_people_make_wider_intervals() -> None:
-    usual = trend_of([result_of(100, [50, 30, 20])] * 2, ["a", "b"]).changes[0]
-    noisier = trend_of([result_of(100, [50, 30, 20], 0.5)] * 2, ["a", "b"]).changes[0]
-    fewer = trend_of([result_of(50, [25, 15, 10])] * 2, ["a", "b"]).changes[0]
-    wider = trend_of([result_of(100, [50, 30, 20])] * 2, ["a", "b"], covers="population").changes[0]
+    usual = only_change(trend_of([result_of(100, [50, 30, 20])] * 2, ["a", "b"]))
+    noisier = only_change(trend_of([result_of(100, [50, 30, 20], 0.5)] * 2, ["a", "b"]))
+    fewer = only_change(trend_of([result_of(50, [25, 15, 10])] * 2, ["a", "b"]))
+    drawn = trend_of([result_of(100, [50, 30, 20])] * 2, ["a", "b"], covers="population")
+    wider = only_change(drawn)
     for other in (noisier, fewer, wider):
-        assert np.all(other.high - other.low > usual.high - usual.low)
+        assert np.all(np.array(widths(other)) > widths(usual))
     assert wider.method.startswith("approximate")
     # Wider than either interval alone, narrower than both together.
-    single = result_of(100, [50, 30, 20]).interval()
-    assert np.all(usual.high - usual.low > single.width)
-    assert np.all(usual.high - usual.low < 2 * single.width)
+    single = result_of(100, [50, 30, 20]).questions[0].estimates
+    for row, width in zip(single, widths(usual), strict=True):
+        assert row.high - row.low < width < 2 * (row.high - row.low)
 
 
 def test_combined_intervals_of_local_reports_hold() -> None:
@@ -92,16 +113,17 @@ def test_combined_intervals_of_local_reports_hold() -> None:
         drawn = []
         for counts in ([100, 60, 40], [120, 80, 0]):
             bound = mechanism.bind(200)
-            drawn.append(Result(bound, bound.draw(np.array(counts), rng), 200))
-        change = trend_of(drawn, ["a", "b"]).changes[0]
-        hits += int(change.low[0] <= truth[0] <= change.high[0])
+            result = Result(bound, bound.draw(np.array(counts), rng), 200)
+            drawn.append(QuestionnaireResult.of_frequencies(result, QUESTION))
+        row = only_change(trend_of(drawn, ["a", "b"])).rows[0]
+        hits += int(row.low <= truth[0] <= row.high)
     assert 368 <= hits < 400
 
 
 def test_only_the_same_answers_are_compared() -> None:
     other = replace(
         result_of(100, [50, 30, 20]),
-        mechanism=Laplace(items=("x", "y", "z"), users=100, epsilon=1.0),
+        questionnaire=Questionnaire((OneOf(text="Tea?", items=("x", "y", "z")),)),
     )
     with pytest.raises(ParameterError, match="b has other answers"):
         trend_of([result_of(100, [50, 30, 20]), other], ["a", "b"])
@@ -128,22 +150,24 @@ def test_a_trend_is_a_frame_json_and_a_figure() -> None:
     plain = trend.to_dict()
     assert plain["changes"][0]["from"] == "a"
     assert plain["results"][1]["record"]["question"] == "Tea?"
-    axes = trend.plot()
+    figure = trend.plot()
+    (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_xticklabels()] == [
         "a\n2 January 2026",
         "b\n2 July 2026",
     ]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == list(ITEMS)
-    assert axes.figure.get_suptitle() == "Tea?"
+    assert figure.get_suptitle() == "Tea?"
     assert repr(trend) == "<Trend of 2 results, 3 items>"
 
 
 def test_a_change_of_fitted_estimates_has_the_law_of_fitted_noise() -> None:
     """Both results use the known total, so a difference is as narrow as their errors allow."""
     results = [result_of(100, [50, 30, 20])] * 2
-    change = trend_of(results, ["a", "b"]).changes[0]
-    channel = results[0].mechanism.channel(100)
-    raw, fitted = ((law, 100) for law in (channel.noise, channel.on_total(3).noise))
-    low, high = _exact_bounds(np.zeros(3), fitted, fitted, 0.05)
-    np.testing.assert_allclose((change.low, change.high), (low, high))
-    assert np.all(high < _exact_bounds(np.zeros(3), raw, raw, 0.05)[1])
+    change = only_change(trend_of(results, ["a", "b"]))
+    channel = Laplace(items=ITEMS, users=100, epsilon=1.0).channel(100)
+    raw, fitted = (EstimateNoise(law, 0.01) for law in (channel.noise, channel.on_total(3).noise))
+    bounds = bound_difference(fitted, fitted, 0.05)
+    for row in change.rows:
+        np.testing.assert_allclose((row.low, row.high), bounds)
+    assert bounds[1] < bound_difference(raw, raw, 0.05)[1]

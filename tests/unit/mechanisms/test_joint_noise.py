@@ -13,6 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from faircount.accounting.composition import compose, randomized_response
 from faircount.accounting.guarantee import OUTSIDER, Relation
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError
@@ -38,6 +39,7 @@ from faircount.mechanisms.joint_noise.balls import (
     shell_rows,
 )
 from faircount.mechanisms.joint_noise.laws import cell_law, sum_law
+from faircount.mechanisms.joint_noise.losses import informed_share
 from faircount.mechanisms.joint_noise.mechanism import GroupNoise, JointNoise, split_epsilon
 from faircount.mechanisms.joint_noise.radius import exp_enclosure, radius_table
 
@@ -377,6 +379,92 @@ def test_every_pair_of_sheets_and_every_outcome_lose_at_most_epsilon(name: str) 
     group = QuestionGroup.of(0.75, range(len(form)))
     loss = largest_loss(form, answers, GroupNoise.of(form, group))
     assert math.isclose(loss, 0.75, rel_tol=1e-9)
+
+
+def informed_shares(
+    form: Questionnaire, answers: Sequence[Sequence[object]], noise: GroupNoise
+) -> tuple[list[float], float]:
+    """How often the loss is not 0, for every pair of sheets, and the noise that was left out."""
+    reach = 3 if len(noise.balls) == 1 else 2
+    law = enumerate_law(noise.balls, noise.scaled, reach)
+    cells = [form.open(form.encode(sheet)) for sheet in product(*answers)]
+    moves = {tuple(x - y for x, y in zip(a, b, strict=True)) for a in cells for b in cells}
+    shares = []
+    for move in moves:
+        share = 0.0
+        for points, chance in law.items():
+            left = [value + step for value, step in zip(sum(points, ()), move, strict=True)]
+            radii = []
+            for ball in noise.balls:
+                radii.append(ball.radius_of(left[: ball.cells]))
+                del left[: ball.cells]
+            before = max(
+                b.radius_of(point) or 0 for b, point in zip(noise.balls, points, strict=True)
+            )
+            share += chance * (max(radius or 0 for radius in radii) != before)
+        shares.append(share)
+    return shares, 1 - sum(law.values())
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_the_worst_pair_of_sheets_is_one_in_which_all_answers_change(name: str) -> None:
+    """All pairs of sheets, all noise up to a radius: none has a loss more often than is counted."""
+    form, answers = TINY[name]
+    noise = GroupNoise.of(form, QuestionGroup.of(4.0, range(len(form))))
+    shares, left_out = informed_shares(form, answers, noise)
+    assert left_out < 0.02
+    counted = informed_share(noise.balls, noise.scaled)
+    assert max(shares) <= counted
+    is_exact = not any(isinstance(ball, LimitedBall) for ball in noise.balls)
+    if is_exact and noise.scaled == noise.group.scaled_epsilon:
+        # What was left out may have had a loss, or not.
+        assert counted <= max(shares) + left_out
+
+
+@pytest.mark.parametrize(
+    ("balls", "informed"),
+    [
+        ((YES,), 1.0),
+        ((ZeroSumBall(3),), 0.717760),
+        ((ZeroSumBall(5),), 0.606934),
+        ((ZeroSumBall(10),), 0.561312),
+        ((YES,) * 8, 0.851449),
+        ((LimitedBall(4, 2),), 1.0),
+    ],
+)
+def test_known_answers_of_how_often_something_is_lost(
+    balls: tuple[Ball, ...], informed: float
+) -> None:
+    assert math.isclose(informed_share(balls, ONE), informed, abs_tol=1e-6)
+
+
+def test_below_epsilon_delta_is_exact() -> None:
+    """Delta of one of three at epsilon 0.4, from all outcomes for two different answers."""
+    form = Questionnaire((OneOf(text="q", items=("a", "b", "c")),))
+    mechanism = JointNoise(questionnaire=form, groups=split_epsilon(2.0, [[0]]), epsilon=2.0)
+    (noise,) = mechanism.noises
+    law = enumerate_law(noise.balls, noise.scaled, 9)
+    delta = 0.0
+    for ((x, y, z),), chance in law.items():
+        other = law.get(((x + 1, y - 1, z),), 0.0)
+        delta += max(chance - math.exp(0.4) * other, 0.0)
+    stated = mechanism.delta_at(0.4, OUTSIDER, Relation.REPLACE_ONE)
+    assert delta == pytest.approx(stated, abs=1e-5)
+    # As if something were always lost, delta would be a fifth larger.
+    assert compose([(randomized_response(2.0),)], epsilon=0.4) > 1.2 * stated
+
+
+def test_a_number_alone_counts_as_always_losing_something() -> None:
+    form = Questionnaire((Number(text="a", low=0, high=100),))
+    noise = GroupNoise.of(form, QuestionGroup.of(2.0, [0]))
+    assert noise.scaled != noise.group.scaled_epsilon
+    # Its loss has many values; one of three values would understate the large ones.
+    law = cell_law(noise.balls, 0, noise.scaled)
+    later = np.concatenate([np.zeros(100), law.pmf])
+    earlier = np.concatenate([law.pmf, np.zeros(100)])
+    for epsilon in (0.3, 1.0, 1.9):
+        delta = float(np.maximum(earlier - math.exp(epsilon) * later, 0).sum())
+        assert delta <= compose([(noise.response,)], epsilon=epsilon)
 
 
 @pytest.mark.parametrize("name", TINY)

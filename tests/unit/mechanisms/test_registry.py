@@ -20,6 +20,7 @@ from faircount.mechanisms.decoys import count_heads
 from faircount.mechanisms.local_mean import LocalMean
 from faircount.mechanisms.secret_shared import DerivedParameters, NoiseMechanism, one_hot
 from faircount.owner.advice import SurveyRequirements, advise
+from faircount.owner.questions import one_question
 from faircount.planning.plan import compare_mechanisms
 from faircount.protocol import SurveyParameters, topology_named
 from faircount.protocol.simulator import set_up
@@ -144,7 +145,11 @@ def test_its_published_parameters_parse_to_the_same_mechanism() -> None:
 
 
 def test_the_owner_of_a_survey_can_ask_for_it() -> None:
-    found = advise(SurveyRequirements(tuple(ITEMS), users=300, epsilon=1.0, mechanism="even-coins"))
+    found = advise(
+        SurveyRequirements(
+            one_question("Which?", ITEMS), users=300, epsilon=1.0, mechanism="even-coins"
+        )
+    )
     assert isinstance(found.mechanism, EvenCoins)
     # By default one in twenty of the invited participants may be missing.
     assert found.mechanism.dropouts == 15

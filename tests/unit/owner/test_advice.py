@@ -4,17 +4,18 @@ import pytest
 
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.owner.advice import SurveyRequirements, advise
+from faircount.owner.questions import one_question
 from faircount.planning.minimum import parse_minimum
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
 
-CITIES = tuple("abcdef")
+CITIES = one_question("Which city?", "abcdef")
 
 
 def test_the_best_mechanism_of_two_servers_has_the_minimum_of_the_owner() -> None:
     advice = advise(SurveyRequirements(CITIES, 300, 1.0, minimum=240))
-    assert advice.mechanism.name == "server-laplace"
+    assert advice.mechanism.name == "server-joint"
     assert (advice.mechanism.n, advice.mechanism.dropouts) == (300, 60)
-    assert advice.mechanism.domain.labels == CITIES
+    assert advice.mechanism.domain.labels == tuple("abcdef")
     assert advice.is_informative
     assert "minimum number of responses is 240 of 300 invited people" in advice.description
 
@@ -22,7 +23,7 @@ def test_the_best_mechanism_of_two_servers_has_the_minimum_of_the_owner() -> Non
 def test_with_noise_from_the_servers_a_quarter_of_the_invited_is_enough() -> None:
     """It was 380 of 400: a survey that 240 people had answered ended without a result."""
     default = advise(SurveyRequirements(CITIES, 400, 1.0))
-    assert (default.mechanism.name, default.minimum) == ("server-laplace", 100)
+    assert (default.mechanism.name, default.minimum) == ("server-joint", 100)
     assert default.responses == 380
     assert default.half_width_95_at_minimum > 3 * default.half_width_95
     assert "if 380 do, and to ±" in default.description
@@ -93,7 +94,7 @@ def test_other_topologies_have_no_proofs_and_say_so() -> None:
 
 
 def test_too_many_items_for_a_proof_are_refused_with_what_to_do() -> None:
-    many = tuple(map(str, range(2601)))
+    many = one_question("Which one?", map(str, range(2601)))
     with pytest.raises(RefusedError, match=r"at most 2600 are proven here.*--mechanism laplace"):
         advise(SurveyRequirements(many, 300, 1.0))
 

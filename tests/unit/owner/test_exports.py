@@ -13,11 +13,13 @@ import openpyxl
 import pytest
 from rich.console import Console
 
-from faircount.cli.survey.outcome import show_result
+from faircount.accounting.conditions import ONE_OPERATOR
+from faircount.cli.show_questions import show_questions
 from faircount.core.errors import FaircountError, ParameterError
+from faircount.core.questions import OneOf, Questionnaire
 from faircount.estimation.presentation import describe_sum
 from faircount.estimation.record import SurveyRecord
-from faircount.estimation.result import Result
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.laplace import Laplace
 from faircount.owner.exports import View, check_file, export_result, save_result
 from faircount.planning.promise import attacker_certainty
@@ -41,13 +43,15 @@ PEOPLE = "20 invited, 13 responded (65%), 12 counted"
 
 
 @pytest.fixture(scope="module")
-def played() -> Result:
+def played() -> QuestionnaireResult:
     mechanism = Laplace(items=("tea", "=coffee()"), users=12, epsilon=2.0)
-    return play([at % 2 for at in range(12)], mechanism, SERVERS)
+    questionnaire = Questionnaire((OneOf(text=QUESTION, items=("tea", "=coffee()")),))
+    answers = [at % 2 for at in range(12)]
+    return play(answers, mechanism, SERVERS, questionnaire=questionnaire)
 
 
 @pytest.fixture(scope="module")
-def result(played: Result) -> Result:
+def result(played: QuestionnaireResult) -> QuestionnaireResult:
     return replace(played, facts={**played.facts, "record": RECORD})
 
 
@@ -84,7 +88,7 @@ def unescape(text: str) -> str:
 
 @pytest.mark.parametrize("kind", ["csv", "json", "xlsx", "html", "png", "svg"])
 def test_every_file_names_survey_question_dates_people_and_guarantee(
-    result: Result, kind: str
+    result: QuestionnaireResult, kind: str
 ) -> None:
     text = text_of(export_result(result, kind), kind)
     for words in ("ab" * 16, QUESTION, str(result.guarantee)):
@@ -97,26 +101,75 @@ def test_every_file_names_survey_question_dates_people_and_guarantee(
             assert words in text
 
 
-def test_text_and_notebook_name_them_too(result: Result) -> None:
+def test_text_and_notebook_name_them_too(result: QuestionnaireResult) -> None:
     for text in (str(result), unescape(result._repr_html_())):
         for words in ("ab" * 16, QUESTION, *DATES, PEOPLE, str(result.guarantee)):
             assert words in text
     assert result.to_frame().attrs["record"]["question"] == QUESTION
-    axes = result.plot()
-    assert axes.figure.get_suptitle() == QUESTION
-    assert PEOPLE in axes.figure.get_supxlabel().replace("\n", " ")
+    figure = result.plot()
+    (axes,) = figure.axes
+    assert figure.get_suptitle() == QUESTION
+    assert PEOPLE in figure.get_supxlabel().replace("\n", " ")
     assert axes.get_xlabel().startswith("share of 12 people counted, with 95% intervals")
-    bounds = result.interval()
-    for number, label in enumerate(axes.texts):
-        interval = f"{bounds.low[number]:.1%} to {bounds.high[number]:.1%}"
-        assert label.get_text() == f"{result.estimates[number]:.1%} ({interval})"
-    assert len(axes.texts) == len(result.items)
-    # Beside the charts of another figure the survey is named in the chart's own title.
-    beside = result.plot(ax=axes.figure.add_subplot(2, 1, 2))
-    assert PEOPLE in beside.get_title(loc="left").replace("\n", " ")
+    rows = result.questions[0].estimates
+    for row, label in zip(rows, axes.texts, strict=True):
+        assert label.get_text() == f"{row.estimate:.1%} ({row.low:.1%} to {row.high:.1%})"
 
 
-def test_the_page_says_what_the_guarantee_means_for_one_person(result: Result) -> None:
+ALONE = {
+    "en": "ne operator, ACME, ran both servers and could have read every answer: this was a trial",
+    "de": "in Betreiber, ACME, hat beide Server betrieben und hätte jede Antwort lesen können: "
+    "Das war ein Probelauf",
+}
+
+
+def run_by_one(
+    result: QuestionnaireResult, language: str, name: str = "ACME"
+) -> QuestionnaireResult:
+    operators = {"s1_operator": name, "s2_operator": name, "one_operator": True}
+    record = replace(RECORD, language=language, **operators)
+    return replace(result, facts={**result.facts, "record": record}, assumptions=(ONE_OPERATOR,))
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("kind", ["xlsx", "html", "png", "svg"])
+def test_every_file_says_that_one_operator_ran_both_servers(
+    result: QuestionnaireResult, kind: str, language: str
+) -> None:
+    text = text_of(export_result(run_by_one(result, language), kind), kind)
+    assert ALONE[language] in text
+    condition = {"en": "nobody who runs both servers", "de": "niemand, der beide Server betreibt"}
+    assert condition[language] in text
+    assert ALONE[language] not in text_of(export_result(result, kind), kind)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_command_line_and_the_slide_say_that_one_operator_ran_both_servers(
+    result: QuestionnaireResult, language: str
+) -> None:
+    alone = run_by_one(result, language)
+    written = io.StringIO()
+    show_questions(Console(file=written, width=100), alone, 0.95, "users")
+    assert ALONE[language] in " ".join(written.getvalue().split())
+    assert ALONE[language] in " ".join(alone.plot().get_supxlabel().split())
+
+
+def test_programs_and_notebooks_learn_that_one_operator_ran_both_servers(
+    result: QuestionnaireResult,
+) -> None:
+    alone = run_by_one(result, "en")
+    assert json.loads(export_result(alone, "json"))["record"]["one_operator"] is True
+    for row in csv.DictReader(io.StringIO(export_result(alone, "csv").decode())):
+        assert (row["s1_operator"], row["one_operator"]) == ("ACME", "True")
+        assert "nobody who runs both servers combines their shares" in row["guarantee"]
+    for text in (str(alone), alone._repr_html_()):
+        assert ALONE["en"] in text
+    # Without names nobody can tell, which is not the same as two operators.
+    unnamed = run_by_one(result, "en", name="")
+    assert "nobody is named, so one operator may have run both servers" in str(unnamed)
+
+
+def test_the_page_says_what_the_guarantee_means_for_one_person(result: QuestionnaireResult) -> None:
     real = replace(result, facts={**result.facts, "simulation": False})
     sure = attacker_certainty(real.guarantee.epsilon)
     page = export_result(real, "html").decode()
@@ -132,29 +185,31 @@ def test_the_page_says_what_the_guarantee_means_for_one_person(result: Result) -
 
 
 def test_estimates_that_do_not_sum_to_100_percent_are_explained_where_they_are_shown(
-    result: Result,
+    result: QuestionnaireResult,
 ) -> None:
-    uneven = replace(result, aggregate=result.aggregate + 1)
-    words = describe_sum(uneven)
+    uneven = replace(result, cells=result.cells + 1)
+    words = describe_sum(uneven.questions[0])
     assert words is not None
-    total = f"{float(uneven.estimates.sum()):.1%}"
+    total = f"{uneven.questions[0].unusual_sum:.1%}"
     assert words.startswith(f"The estimates sum to {total}, because each has its own noise")
     assert words in str(uneven)
     assert words in uneven._repr_html_()
     assert words in export_result(uneven, "html").decode()
     assert words in text_of(export_result(uneven, "xlsx"), "xlsx")
     assert json.loads(export_result(uneven, "json"))["about_estimates"] == words
-    assert total in uneven.plot().get_xlabel()
-    assert "consistent share" in uneven.plot(consistent=True).get_xlabel()
-    even = replace(result, aggregate=result.aggregate * 0 + [4, 8])
-    assert describe_sum(even) is None
+    assert total in uneven.plot().axes[0].get_xlabel()
+    assert "consistent share" in uneven.plot(consistent=True).axes[0].get_xlabel()
+    even = replace(result, cells=result.cells * 0 + [4, 8])
+    assert describe_sum(even.questions[0]) is None
     assert "sum to" not in str(even)
 
 
-def test_the_guarantee_is_in_every_row_and_no_cell_is_a_formula(result: Result) -> None:
-    low = replace(result, aggregate=result.aggregate * 0 + [-3, 9])
+def test_the_guarantee_is_in_every_row_and_no_cell_is_a_formula(
+    result: QuestionnaireResult,
+) -> None:
+    low = replace(result, cells=result.cells * 0 + [-3, 9])
     rows = list(csv.DictReader(io.StringIO(export_result(low, "csv").decode())))
-    assert [row["item"] for row in rows] == ["tea", "'=coffee()"]
+    assert [row["answer"] for row in rows] == ["tea", "'=coffee()"]
     assert {row["guarantee"] for row in rows} == {str(result.guarantee)}
     assert {float(row["promised_epsilon"]) for row in rows} == {2.0}
     assert float(rows[0]["estimate"]) == -0.25
@@ -163,14 +218,14 @@ def test_the_guarantee_is_in_every_row_and_no_cell_is_a_formula(result: Result) 
     assert "=coffee()" in cells(export_result(low, "xlsx"))
 
 
-def test_a_page_stands_alone(result: Result) -> None:
+def test_a_page_stands_alone(result: QuestionnaireResult) -> None:
     page = export_result(result, "html").decode()
     assert "<coffee>" not in page
     assert not re.search(r"<script|<link|<img|https?://|@import|url\(", page)
     assert "default-src 'none'" in page
 
 
-def test_intervals_cover_what_was_asked(result: Result) -> None:
+def test_intervals_cover_what_was_asked(result: QuestionnaireResult) -> None:
     narrow = json.loads(export_result(result, "json", View(0.5)))
     wide = json.loads(export_result(result, "json", View(covers="population")))
     usual = json.loads(export_result(result, "json"))
@@ -187,7 +242,7 @@ def test_intervals_cover_what_was_asked(result: Result) -> None:
     )
 
 
-def test_a_result_without_a_survey_has_files_too(played: Result) -> None:
+def test_a_result_without_a_survey_has_files_too(played: QuestionnaireResult) -> None:
     for kind in ("csv", "json", "xlsx", "html", "png", "svg"):
         assert str(played.guarantee) in text_of(export_result(played, kind), kind)
 
@@ -210,7 +265,7 @@ def png_texts(data: bytes) -> dict[str, str]:
 
 
 def test_other_files_are_refused(
-    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    result: QuestionnaireResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ParameterError, match="a result can be saved as"):
         save_result(result, tmp_path / "result.exe")
@@ -220,13 +275,15 @@ def test_other_files_are_refused(
 
 
 @pytest.fixture(scope="module")
-def german(result: Result) -> Result:
+def german(result: QuestionnaireResult) -> QuestionnaireResult:
     record = replace(RECORD, language="de")
     return replace(result, facts={**result.facts, "record": record})
 
 
 @pytest.mark.parametrize("kind", ["html", "xlsx", "png", "svg"])
-def test_files_for_people_are_in_the_language_of_the_survey(german: Result, kind: str) -> None:
+def test_files_for_people_are_in_the_language_of_the_survey(
+    german: QuestionnaireResult, kind: str
+) -> None:
     text = text_of(export_result(german, kind), kind)
     for words in (
         "vom 3. November 2026, 08:00 UTC bis 6. November 2026, 09:30 UTC",
@@ -238,22 +295,26 @@ def test_files_for_people_are_in_the_language_of_the_survey(german: Result, kind
     assert not re.search(r"\b(the|of|with|answers?|people|against|whatever)\b", text)
 
 
-def test_a_german_page_is_marked_as_german_and_writes_numbers_with_a_comma(german: Result) -> None:
+def test_a_german_page_is_marked_as_german_and_writes_numbers_with_a_comma(
+    german: QuestionnaireResult,
+) -> None:
     page = export_result(german, "html").decode()
     assert '<html lang="de">' in page
     assert "<th class=number>95-%-Intervall</th>" in page
     assert re.search(r"<td class=number>-?\d+,\d\u00a0%</td>", page)
 
 
-def test_the_command_line_speaks_the_language_of_the_survey(german: Result) -> None:
+def test_the_command_line_speaks_the_language_of_the_survey(german: QuestionnaireResult) -> None:
     written = io.StringIO()
-    show_result(Console(file=written, width=100), german, 0.95, "users")
+    show_questions(Console(file=written, width=100), german, 0.95, "users")
     text = " ".join(written.getvalue().split())
     for words in ("Frage Tea or", "95-%-Intervall", "Intervalle: 95 % für jede Antwort; exakt"):
         assert words in text.replace("\u00a0", " ")
     assert not re.search(r"\b(the|of|with|people|against|whatever)\b", text)
 
 
-def test_tables_for_programs_are_the_same_in_every_language(german: Result, result: Result) -> None:
+def test_tables_for_programs_are_the_same_in_every_language(
+    german: QuestionnaireResult, result: QuestionnaireResult
+) -> None:
     assert export_result(german, "csv") == export_result(result, "csv")
     assert json.loads(export_result(german, "json"))["in_words"] == str(result.guarantee)

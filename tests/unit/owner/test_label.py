@@ -119,6 +119,36 @@ def test_one_operator_and_missing_proofs_are_said(both_apps: Any) -> None:
     assert make_label(survey).content["budget"]["population"] is None
 
 
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_guarantee_says_that_one_operator_runs_both_servers(
+    both_apps: Any, tmp_path: Path, language: str
+) -> None:
+    rename_operator(both_apps.pair.s2.server, "One")
+    survey = make_survey(both_apps, s2_operator="One", language=language)
+    condition = "nobody who runs both servers combines their shares"
+    label = make_label(survey)
+    assert label.content["model"]["name"].endswith("one operator runs both servers (a trial)")
+    for guarantee in label.content["computed"]["guarantees"]:
+        assert guarantee["condition"].endswith(f"and {condition}")
+    shown = {"en": condition, "de": "Niemand, der beide Server betreibt"}[language]
+    assert shown in label.to_html().decode()
+    result = publish(survey, tmp_path)
+    assert f"and {condition}" in str(result.guarantee)
+    assert result.record is not None
+    assert result.record.one_operator
+    assert make_label(survey).content["release"]["guarantee"]["condition"].endswith(condition)
+
+
+def test_a_guarantee_with_two_operators_needs_no_such_condition(
+    both_apps: Any, tmp_path: Path
+) -> None:
+    survey = make_survey(both_apps)
+    assert "runs both" not in make_label(survey).to_json().decode()
+    result = publish(survey, tmp_path)
+    assert "runs both" not in str(result)
+    assert "One ran the coordinator (S1), Two the aggregator (S2)" in str(result)
+
+
 @pytest.mark.parametrize(
     ("mechanism", "covered", "adversary"),
     [

@@ -17,6 +17,7 @@ from faircount.client.participation import connect
 from faircount.core.errors import FaircountError, ParameterError, RefusedError, UnreachableError
 from faircount.owner import mail_journal
 from faircount.owner.advice import SurveyRequirements
+from faircount.owner.creation import SurveyDescription, create
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.mail import Mailing, MailServer
 from faircount.owner.mail_journal import Event, Journal
@@ -27,7 +28,8 @@ from faircount.owner.mail_texts import (
     parse_template,
 )
 from faircount.owner.people import People
-from faircount.owner.survey import Survey, SurveyDescription, create
+from faircount.owner.questions import one_question
+from faircount.owner.survey import Survey
 
 SENDER = "People team <people@example.org>"
 PEOPLE = 12
@@ -48,8 +50,10 @@ def make_survey(both_apps: Any, language: str = "en", *, is_open: bool = True) -
     owner = OwnerFile(s1, s2, s1.address, (8.0, 1e-6), language)
     survey, _ = create(
         both_apps.folder / "survey",
-        SurveyRequirements(("tea", "coffee"), PEOPLE, 8.0, minimum=PEOPLE // 2),
-        SurveyDescription("Tea or\ncoffee?", owner="A company", contact="hr@example.org"),
+        SurveyRequirements(
+            one_question("Tea or\ncoffee?", ("tea", "coffee")), PEOPLE, 8.0, minimum=PEOPLE // 2
+        ),
+        SurveyDescription(owner="A company", contact="hr@example.org"),
         owner,
         people=People(names, ("Name",), rows),
         anyway=True,

@@ -13,6 +13,7 @@ from faircount.cli import main
 from faircount.cli.survey import SUBCOMMANDS
 from faircount.client.participation import connect
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.owner.survey import Survey
 
 PEOPLE = 12
@@ -68,7 +69,7 @@ def test_a_survey_from_python(both_apps: Any, tmp_path: Path) -> None:
         survey.result()
     survey.close()
     result = survey.result(wait=True)
-    assert isinstance(result, fc.Result)
+    assert isinstance(result, QuestionnaireResult)
     record = result.record
     assert record is not None
     assert (record.invited, record.responded, record.counted) == (PEOPLE, 9, 9)
@@ -76,7 +77,7 @@ def test_a_survey_from_python(both_apps: Any, tmp_path: Path) -> None:
     assert record.opened is not None
     assert record.ended is not None
     assert record.opened <= record.ended
-    assert list(result.to_frame().index) == ["tea", "coffee"]
+    assert list(result.to_frame()["answer"]) == ["tea", "coffee"]
     assert "12 invited, 9 responded (75%), 9 counted" in result._repr_html_()
     assert survey.receipts().exists()
 
@@ -92,7 +93,7 @@ def test_a_result_is_kept_when_the_servers_have_deleted_it(both_apps: Any, tmp_p
     with pytest.raises(FaircountError, match="no such survey"):
         survey.ending()
     again = fc.survey(tmp_path / "survey").result()
-    assert again.estimates.tolist() == first.estimates.tolist()
+    assert again.cells.tolist() == first.cells.tolist()
     assert again.record == first.record
     kept = survey.folder.statement_file.read_bytes()
     survey.folder.statement_file.write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
@@ -207,7 +208,7 @@ def test_a_survey_with_a_budget_of_its_own_is_not_repeated_once_it_is_spent(
 ) -> None:
     survey = make_survey(both_apps, tmp_path / "mood")
     again = survey.repeat(tmp_path / "before", question="And now?", open_for="5h")
-    assert again.params.question == "And now?"
+    assert again.params.questionnaire.text == "And now?"
     assert again.params.phase_seconds == (5 * 3600,)
     assert again.folder.people() == survey.folder.people()
     finish(survey, tmp_path / "devices")

@@ -17,13 +17,17 @@ from faircount.client.participation_status import Stage
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import UnreachableError
 from faircount.dashboard.form import advice, facts_of, wishes_of
-from faircount.mechanisms.registry import shared_mechanisms
+from faircount.dashboard.surveys import Surveys
+from faircount.mechanisms.joint_noise.mechanism import split_epsilon
+from faircount.mechanisms.registry import SURVEY, shared_mechanisms
 from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.owner.creation import create
 from faircount.owner.folder import COMMAND_RETRY, OwnerFile, SurveyFolder, read_servers
 from faircount.owner.invitations import numbered_people, read_invitations
+from faircount.owner.questions import one_question
 from faircount.owner.reissue import reissue
 from faircount.owner.remote import BothServers
-from faircount.owner.survey import Survey, create
+from faircount.owner.survey import Survey
 from faircount.protocol import SERVERS, Topology, known_topologies, propose
 from faircount.protocol.wire.messages import Aborted, Published
 from faircount.transport.limits import CONNECT_SECONDS
@@ -77,14 +81,14 @@ def test_every_topology_over_the_servers_calls(
     for number, participation in enumerate(participations):
         participation.answer(participation.items[number])
     visit_until_over(survey, participations)
-    items: list[int] = []
+    sheets: list[Any] = []
     for participation in participations:
         assert participation.status().stage is Stage.COUNTED
         client = participation._load_client()
-        items += participation._client.counted_as(client).values()
+        sheets += participation._client.counted_as(client).values()
     last = survey.servers.final_statement(survey.params).message
     assert isinstance(last, Published)
-    assert list(last.counts) == [items.count(position) for position in range(6)]
+    assert list(last.counts) == [sheets.count((position,)) for position in range(6)]
 
 
 SIX: dict[str, Any] = {"items": ["x", "y"], "users": 6}
@@ -96,6 +100,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "server-laplace": {"epsilon": 8.0},
     "server-coins": {"epsilon": 8.0, "coins": 12},
     "placed-coins": {"epsilon": 8.0, "coins": 6},
+    "server-joint": {"epsilon": 8.0},
 }
 
 CREATE = (
@@ -124,7 +129,7 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     folder = tmp_path / "survey"
     made = run_json(*creation(both_apps, folder))
     assert (made["users"], made["minimum"], made["topology"]) == (40, 32, "servers")
-    assert (made["mechanism"], made["proven"]) == ("server-laplace", True)
+    assert (made["mechanism"], made["proven"]) == ("server-joint", True)
     assert made["supposed"].startswith("clients may be malicious")
     assert run_json("survey", "invite", folder)["invited"] == 40
     before = (folder / "invitations.csv").read_bytes()
@@ -136,8 +141,8 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     for participation in participations[:35]:
         assert participation.answer("Carrow, Upper").stage is Stage.SENT
     shown = run("survey", "status", folder)
-    assert "35 of 40 invited; at least 32 are needed" in shown.stdout
-    assert "participants, until" in shown.stdout
+    assert "35 of 40 people; the minimum of 32 is reached" in shown.stdout
+    assert "people can answer" in shown.stdout
     later = run_json("survey", "extend", folder, "--by", "1h")
     assert later["extended_seconds"] == 3600
     early = run("survey", "result", folder)
@@ -167,7 +172,8 @@ def test_the_default_minimum_is_the_same_everywhere(both_apps: Any, tmp_path: Pa
         "users": "41",
         "epsilon": "8",
         "delta": "1e-6",
-        "hours": "1",
+        "open_for": "1",
+        "unit": "hours",
         "question": "Which?",
     }
     s1, s2 = read_servers(both_apps.servers_file)
@@ -204,7 +210,11 @@ def test_every_mechanism_of_two_servers_over_their_calls(
     both_apps: Any, tmp_path: Path, name: str
 ) -> None:
     """From survey keys to a result that counts everybody; other tests look at its noise."""
-    mechanism = shared_mechanisms()[name](**SIX, **EXAMPLES[name])
+    given = {**SIX, **EXAMPLES[name]}
+    if name in SURVEY:
+        questions = one_question("Which one?", given.pop("items")).questionnaire
+        given |= {"questionnaire": questions, "groups": split_epsilon(8.0, [[0]])}
+    mechanism = shared_mechanisms()[name](**given)
     s1, s2 = read_servers(both_apps.servers_file)
     owner = OwnerFile(s1, s2, s1.address, (9.0, 0.999))
     fresh = BothServers.of(owner).survey_keys()
@@ -371,16 +381,60 @@ def test_a_survey_without_invitations_says_what_to_do(both_apps: Any, tmp_path: 
         assert f"with faircount survey invite {folder}" in refused.stderr, name
 
 
+def test_inviting_that_was_interrupted_is_continued(
+    both_apps: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "survey"
+    assert run(*creation(both_apps, folder)).exit_code == 0
+    with monkeypatch.context() as away:
+        away.setattr(BothServers, "set_up", Mock(side_effect=UnreachableError("away")))
+        assert run("survey", "invite", folder).exit_code == 2
+    before = (folder / "invitations.csv").read_bytes()
+    for name, *options in (("status",), ("open",), ("abort", "--yes"), ("close",), ("remind",)):
+        refused = run("survey", name, folder, *options)
+        assert refused.exit_code == 2
+        assert f"continue with faircount survey invite {folder}" in refused.stderr, name
+    assert run("survey", "invite", folder).exit_code == 0
+    assert (folder / "invitations.csv").read_bytes() == before
+    assert run("survey", "open", folder).exit_code == 0
+
+
+def test_the_dashboard_continues_inviting_that_was_interrupted(
+    both_apps: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    surveys = Surveys(tmp_path / "surveys", both_apps.servers_file)
+    form = {
+        "name": "drinks",
+        "question": "Which?",
+        "items": "tea\ncoffee",
+        "users": "60",
+        "epsilon": "1",
+        "delta": "1e-6",
+        "open_for": "3",
+        "unit": "days",
+    }
+    with monkeypatch.context() as away:
+        away.setattr(BothServers, "set_up", Mock(side_effect=UnreachableError("away")))
+        made = surveys.create(form)
+    assert (made["invited"], made["interrupted"], made["problem"]) == (False, True, None)
+    before = surveys.survey("drinks").invitees()
+    continued = surveys.request("drinks", "invite", {})
+    assert (continued["invited"], continued["interrupted"]) == (True, False)
+    assert surveys.survey("drinks").invitees() == before
+    assert surveys.request("drinks", "open", {})["status"]["phase"] == "submitting"
+
+
 def test_a_withdrawn_answer_is_told_apart_in_the_status(both_apps: Any, tmp_path: Path) -> None:
     folder = tmp_path / "survey"
     for command in (creation(both_apps, folder), ("survey", "invite", folder)):
         assert run(*command).exit_code == 0
-    assert "withdrawn" not in run("survey", "open", folder).stdout
+    assert "not among the answers" not in run("survey", "open", folder).stdout
     participation = connect_all(Survey.at(folder), tmp_path / "devices")[0]
     participation.answer(participation.items[0])
     participation.withdraw()
     lines = run("survey", "status", folder).stdout.splitlines()
-    assert [line.split() for line in lines if "withdrawn" in line] == [["withdrawn", "1"]]
+    (withdrawn,) = [line.split() for line in lines if "not among" in line]
+    assert " ".join(withdrawn) == "withdrawn 1, not among the answers"
 
 
 def test_mistakes_of_an_owner_are_explained(both_apps: Any, tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from scipy.stats import binom
 
 import faircount as fc
 from faircount.cli import main
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.owner.advice import SurveyRequirements, advise
+from faircount.owner.questions import one_question
 from faircount.planning.minimum import parse_minimum
 from faircount.planning.promise import (
     attacker_certainty,
@@ -32,7 +34,9 @@ GRID = [
 def test_plan_and_advice_agree(users: int, items: int, epsilon: float, minimum: str | None) -> None:
     labels = tuple(f"answer {number}" for number in range(items))
     needed = None if minimum is None else parse_minimum(minimum, users)
-    advice = advise(SurveyRequirements(labels, users, epsilon, minimum=needed))
+    advice = advise(
+        SurveyRequirements(one_question("Which?", labels), users, epsilon, minimum=needed)
+    )
     made = fc.plan(users, items, epsilon, minimum=minimum)
     assert made.forecast is not None
     assert made.forecast.to_dict() == advice.to_dict()
@@ -45,14 +49,16 @@ def test_plan_and_advice_agree(users: int, items: int, epsilon: float, minimum: 
         assert advice.is_informative
 
 
-@pytest.mark.parametrize("more", [(), ("--minimum", "40%"), ("--epsilon", "0.7")])
+@pytest.mark.parametrize(
+    "more", [(), ("--minimum", "40%"), ("--epsilon", "0.7"), ("--response-rate", "60%")]
+)
 def test_both_commands_agree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
 ) -> None:
     def create(path: Path, requirements: SurveyRequirements, *_: Any, **__: Any) -> None:
         raise RefusedError(advise(requirements).description)
 
-    monkeypatch.setattr("faircount.owner.survey.create", create)
+    monkeypatch.setattr("faircount.owner.creation.create", create)
     servers = tmp_path / "servers.json"
     access = {"address": "http://127.0.0.1:1", "token": "t"}
     servers.write_text(json.dumps({"s1": access, "s2": access}))
@@ -83,8 +89,6 @@ def test_a_table_is_another_purpose() -> None:
         fc.plan(800, 12, 1.0, purpose="run")
     with pytest.raises(ParameterError, match="the rows of a table are all there"):
         fc.plan(800, 12, 1.0, purpose="table", minimum=3)
-    with pytest.raises(ParameterError, match="but not both"):
-        fc.plan(800, 12, 1.0, response_rate=0.5, minimum=3)
 
 
 def test_a_response_rate_below_the_minimum_is_advised_against() -> None:
@@ -92,6 +96,65 @@ def test_a_response_rate_below_the_minimum_is_advised_against() -> None:
     assert not made.worthwhile
     assert "160 people are expected to respond, fewer than the minimum" in made.verdict
     assert fc.plan(800, 12, 1.0, response_rate=0.3).forecast.responses == 240  # type: ignore[union-attr]
+
+
+def test_a_minimum_and_a_response_rate_go_together() -> None:
+    made = fc.plan(800, 12, 1.0, response_rate="60%", minimum="50%")
+    expected = made.forecast
+    assert expected is not None
+    assert (expected.responses, expected.minimum) == (480, 400)
+    # As without a minimum: the servers add the noise, so only the responses matter.
+    alone = fc.plan(800, 12, 1.0, response_rate=0.6).forecast
+    assert alone is not None
+    assert expected.half_width_95 == alone.half_width_95
+    assert expected.half_width_95 < expected.half_width_95_at_minimum
+    exactly = float(1 - binom.cdf(399, 800, 0.6))
+    assert expected.chance_of_minimum == pytest.approx(exactly)
+
+
+@pytest.mark.parametrize(
+    ("rate", "minimum", "words"),
+    [
+        ("60%", None, "the minimum is reached almost certainly."),
+        ("26%", None, "with a chance of 69%. Set a lower minimum, or invite more people."),
+        ("30%", "110", "with a chance of 87%. Set a lower"),
+        ("28%", None, "with a chance of 92%. Set a lower"),
+        ("100%", "100%", "the minimum is reached almost certainly."),
+    ],
+)
+def test_the_chance_to_reach_the_minimum_is_said(
+    rate: str, minimum: str | None, words: str
+) -> None:
+    made = fc.plan(400, 5, 1.0, response_rate=rate, minimum=minimum)
+    assert made.forecast is not None
+    assert words in made.forecast.description
+    assert f"If {rate} of the invited respond" in made.forecast.description
+    needed = None if minimum is None else parse_minimum(minimum, 400)
+    wishes = SurveyRequirements(
+        one_question("Which?", "abcde"),
+        400,
+        1.0,
+        minimum=needed,
+        response_rate=float(rate[:-1]) / 100,
+    )
+    assert advise(wishes).description == made.forecast.description
+    assert advise(wishes).to_dict() == made.forecast.to_dict()
+
+
+def test_users_who_make_the_noise_make_enough_for_the_minimum() -> None:
+    made = fc.plan(400, 5, 1.0, response_rate="70%", minimum="60%", malicious_clients=False)
+    assert made.forecast is not None
+    assert not made.forecast.mechanism.servers_add_noise
+    assert (made.forecast.minimum, made.forecast.responses) == (240, 280)
+
+
+@pytest.mark.parametrize("rate", ["60", "0", "0%", "101%", "1.1", "most", "", "-3%", "."])
+def test_a_response_rate_that_is_none_is_refused(rate: str) -> None:
+    with pytest.raises(ParameterError, match=r"such as 60%, or a share such as 0\.6"):
+        fc.plan(800, 12, 1.0, response_rate=rate)
+    done = CliRunner().invoke(main, f"plan --users 9 --items 2 --epsilon 1 --response-rate={rate}")
+    assert done.exit_code == 2
+    assert "such as 60%" in done.stderr
 
 
 # --- what participants will read --------------------------------------------------------------

@@ -100,7 +100,11 @@ def test_the_error_of_a_mean_with_skip_is_that_of_its_interval(answered: int) ->
     form = make_form([{"kind": "number", "text": "q", "low": 0, "high": 50, "skip": True}])
     plan = make_plan(form, 1000, 1.0)
     cells = np.array([25 * answered, answered])
-    mean = QuestionnaireResult(plan.mechanism, cells, 1000).questions[0].estimates[0]
+    mean = (
+        QuestionnaireResult(form.questionnaire, plan.mechanism, cells, 1000)
+        .questions[0]
+        .estimates[0]
+    )
     width = 100 * (mean.high - mean.low) / 2 / 50
     assert 0.6 * plan.lines[0].half_width < width <= plan.lines[0].half_width
     assert "among those who answered are less exact" in plan.advice[-1]

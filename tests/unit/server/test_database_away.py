@@ -245,12 +245,14 @@ def kind(
     if request.param.endswith("disk"):
         yield from on_small_disk(request.getfixturevalue("own_postgresql"), tmp_path)
         return
-    server = request.getfixturevalue("own_postgresql" if stopped else "postgresql_server")
-    names = [f"away_{os.getpid()}_{stopped}_{number}".lower() for number in (1, 2)]
-    for name in names:
+    if not stopped:
+        fresh = request.getfixturevalue("postgresql_database")
+        yield postgresql_full(tmp_path, (fresh(), fresh()))
+        return
+    server = request.getfixturevalue("own_postgresql")
+    for name in ("s1", "s2"):
         server.psql(f"CREATE DATABASE {name};")
-    urls = server.get_uri(names[0]), server.get_uri(names[1])
-    yield postgresql_stopped(tmp_path, server, urls) if stopped else postgresql_full(tmp_path, urls)
+    yield postgresql_stopped(tmp_path, server, (server.get_uri("s1"), server.get_uri("s2")))
 
 
 def on_small_disk(server: Any, folder: Path) -> Iterator[Kind]:

@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 from database_copies import SqliteCopies
 from in_process import server_in
+from whole_survey import answer_all, close
 
 from faircount.cli import main
 from faircount.client.calls import RemoteServer
-from faircount.client.participation import connect
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import RefusedError, RemoteError
 from faircount.demo.processes import free_port
@@ -62,18 +62,6 @@ def change(reservation: str) -> str:
     said = parse(signed.payload)
     assert isinstance(said, Reservation)
     return b64encode(encode(replace(signed, payload=encode(replace(said, epsilon=b"5"))))).decode()
-
-
-def answer_all(survey: Survey, folder: Path) -> None:
-    links = [person.code.link(survey.owner.public_address) for person in survey.invitees()]
-    for number, link in enumerate(links):
-        part = connect(link, state=folder / f"{number}.device")
-        part.answer(part.items[0])
-
-
-def close(survey: Survey) -> None:
-    now = survey.servers.status(survey.params)
-    survey.servers.request(survey.params, "close", phase=now["phase"], attempt=now["attempt"])
 
 
 def publish_after_backup(

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 from database_copies import SqliteCopies
 from in_process import server_in
+from whole_survey import answer_all, close
 
 from faircount.cli import main
 from faircount.client.calls import RemoteServer
-from faircount.client.participation import connect
 from faircount.core.errors import RefusedError, RemoteError
 from faircount.owner.survey import Survey
 from faircount.protocol import SERVERS
@@ -63,18 +63,6 @@ def running(serving: Serving, almost_noiseless: Any, tmp_path: Path, copies: Sql
         pair = both.pair
         ids = {name: asyncio.run(_change(copies, _add, name)) for name in ("s1", "s2")}
         yield survey, ids, pair
-
-
-def answer_all(survey: Survey, folder: Path) -> None:
-    links = [person.code.link(survey.owner.public_address) for person in survey.invitees()]
-    for number, link in enumerate(links):
-        part = connect(link, state=folder / f"{number}.device")
-        part.answer(part.items[0])
-
-
-def close(survey: Survey) -> None:
-    now = survey.servers.status(survey.params)
-    survey.servers.request(survey.params, "close", phase=now["phase"], attempt=now["attempt"])
 
 
 async def _change(copies: SqliteCopies, work: Any, name: str = "s2") -> Any:

@@ -75,7 +75,7 @@ class FixedSets(two_stage_user.TwoStageClient):
 
     def draw_response(self, client, placed, entropy):
         item = self.items[placed.index]
-        bits = np.array([client.answer == item], dtype=dtype_for(Q))
+        bits = np.array([client.sheet == (item,)], dtype=dtype_for(Q))
         return two_stage_user.make_report(placed, client.invitation, (item,), bits, entropy)
 
 

@@ -48,6 +48,18 @@ def test_a_key_is_overwritten_before_its_file_is_removed(tmp_path: Path) -> None
     assert (tmp_path / "blocks").read_bytes() == bytes(32)
 
 
+def test_zeros_that_a_crash_has_left_are_no_key(tmp_path: Path) -> None:
+    """Everybody could read what is encrypted under them."""
+    keys = KeyFolder(tmp_path / "keys")
+    keys.create("one")
+    (tmp_path / "keys" / "one.key").write_bytes(bytes(32))
+    with pytest.raises(StorageError, match="destroyed"):
+        keys.get("one")
+    encrypted = keys.create("one").encrypt(b"place", b"value")
+    assert (tmp_path / "keys" / "one.key").read_bytes() != bytes(32)
+    assert keys.get("one").decrypt(b"place", encrypted) == b"value"
+
+
 def test_key_files_are_private(tmp_path: Path) -> None:
     KeyFolder(tmp_path / "keys").create("one")
     assert (tmp_path / "keys").stat().st_mode & 0o077 == 0

@@ -20,7 +20,8 @@ def open_command(folder: Path, as_json: bool) -> None:
 
     The time to answer starts now, and nobody can be added any more.
     """
-    _show(_load(folder).open(), as_json)
+    survey = _load(folder)
+    _show(survey, survey.open(), as_json)
 
 
 @click.command("extend")
@@ -33,7 +34,8 @@ def extend_command(folder: Path, by: str, as_json: bool) -> None:
     A survey that is held open, because there were too few answers at its closing time, closes this
     much later from now on. Everybody can see that the time was extended.
     """
-    _show(_load(folder).extend(by), as_json)
+    survey = _load(folder)
+    _show(survey, survey.extend(by), as_json)
 
 
 @click.command("close")
@@ -45,7 +47,8 @@ def close_command(folder: Path, as_json: bool) -> None:
     If people visit several times, this ends the current visit. With fewer answers than the minimum
     the survey stays open, and the exit code is 2: extend it, or end it with abort.
     """
-    _show(_load(folder).close(), as_json)
+    survey = _load(folder)
+    _show(survey, survey.close(), as_json)
 
 
 @click.command("abort")
@@ -61,11 +64,15 @@ def abort_command(folder: Path, reason: str, yes: bool, as_json: bool) -> None:
         if as_json:
             raise ParameterError("--json asks no questions: give --yes")
         click.confirm(
-            f"End the survey {survey.params.question!r} without a result? All answers are deleted, "
-            "and this cannot be undone",
+            f"End the survey {survey.params.questionnaire.text!r} without a result? All answers "
+            "are deleted, and this cannot be undone",
             abort=True,
         )
-    _show(survey.abort(reason), as_json)
+    status = survey.abort(reason)
+    _show(survey, status, as_json)
+    # The aggregator signs every ending, so that neither server can end a survey alone.
+    if not as_json and status["phase"] != "aborted":
+        click.echo("The survey ends as soon as the aggregator has confirmed it.")
 
 
 @click.command("delete")
@@ -79,7 +86,7 @@ def delete_command(folder: Path, yes: bool) -> None:
     survey = _load(folder)
     if not yes:
         click.confirm(
-            f"Delete the survey {survey.params.question!r} from both servers?", abort=True
+            f"Delete the survey {survey.params.questionnaire.text!r} from both servers?", abort=True
         )
     survey.delete()
     click.echo("Both servers have removed the survey.")
@@ -122,11 +129,11 @@ def _load(folder: Path) -> "Survey":
     return Survey.at(folder)
 
 
-def _show(status: dict[str, Any], as_json: bool) -> None:
+def _show(survey: "Survey", status: dict[str, Any], as_json: bool) -> None:
     from faircount.cli.show import console, print_json
     from faircount.cli.survey.outcome import show_status
 
     if as_json:
         print_json(status)
     else:
-        show_status(console(), status)
+        show_status(console(), survey, status)

@@ -15,11 +15,13 @@ from faircount.cli.options import (
     JSON,
     PEOPLE,
     parse_items,
+    parse_rate_option,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from faircount.owner.advice import Advice
     from faircount.owner.survey import Survey
 
 
@@ -32,13 +34,18 @@ if TYPE_CHECKING:
     help="File with address and token of both servers, as faircount serve writes it.",
 )
 # What is asked, of how many people, and at which privacy.
-@click.option("--question", required=True, help="The question that people are asked.")
+@click.option("--question", help="The question that people are asked.")
 @click.option(
     "--items",
     metavar="a,b,c|@FILE",
-    required=True,
     help="The answers to choose from, or a file with one answer a line. Put an answer that "
     "contains a comma in double quotes.",
+)
+@click.option(
+    "--questionnaire",
+    metavar="FILE",
+    type=FILE,
+    help="Several questions, or other kinds, from a TOML file, instead of --question and --items.",
 )
 @PEOPLE
 @ADDRESS_COLUMN
@@ -48,7 +55,11 @@ if TYPE_CHECKING:
     help="Largest number of people to invite.  [default: the number of --people]",
 )
 @click.option(
-    "--epsilon", type=float, default=1.0, show_default=True, help="Privacy loss of the survey."
+    "--epsilon",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Privacy loss of the survey, of all answers of a person together.",
 )
 @click.option("--delta", type=float, default=1e-6, show_default=True, help=f"{DELTA}.")
 @click.option(
@@ -59,7 +70,20 @@ if TYPE_CHECKING:
     "they do unless you choose otherwise; 95% where participants make it]",
 )
 @click.option(
+    "--response-rate",
+    metavar="RATE",
+    callback=parse_rate_option,
+    help="Expected response rate, such as 60%: errors are stated for so many responses, with the "
+    "chance that they reach the minimum.  [default: nearly all respond]",
+)
+@click.option(
     "--open-for", default="3d", show_default=True, help="Time for each visit: 90s, 30m, 12h, 3d."
+)
+@click.option(
+    "--closes",
+    metavar="TIME",
+    help="Closing time such as '2026-11-19 18:00', in this computer's time zone, instead of "
+    "--open-for.",
 )
 @click.option(
     "--grace",
@@ -125,21 +149,23 @@ if TYPE_CHECKING:
     help="Language of invitations, mails and results: en or de.",
 )
 @click.option(
-    "--anyway", is_flag=True, help="Create it even if the error exceeds the average frequency."
+    "--anyway",
+    is_flag=True,
+    help="Create it even if the error exceeds the average frequency, or too few are expected.",
 )
 @JSON
 def create_command(
     folder: Path,
     people: Path | None,
     address_column: str | None,
-    items: str,
+    items: str | None,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Plan a survey, get its keys from both servers, and write its FOLDER.
 
     Nobody is invited yet. The survey cannot be changed afterwards: every invitation is bound by a
-    hash to the question, the number of people and the privacy parameters.
+    hash to the questions, the number of people and the privacy parameters.
     """
     from faircount.cli.show import spinner
     from faircount.owner.people import read_people
@@ -147,7 +173,8 @@ def create_command(
 
     listed = None if people is None else read_people(people, address_column)
     with spinner("comparing mechanisms and fetching keys from both servers ..."):
-        survey = Survey.create(folder, items=parse_items("--items", items), people=listed, **given)
+        listed_items = None if items is None else parse_items("--items", items)
+        survey = Survey.create(folder, items=listed_items, people=listed, **given)
     notes = _notes_about(survey, own_budget=not given["population"])
     if listed is not None and listed.note:
         notes.append(listed.note)
@@ -155,13 +182,14 @@ def create_command(
 
 
 def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
+    from faircount.cli.questionnaire import show_advice, show_question_errors
     from faircount.cli.show import console, print_json, print_notes
     from faircount.planning.promise import promise_to_participants
 
     params = survey.params
     advice = survey.advice
     assert advice is not None  # noqa: S101 - a survey that was just created has it
-    promise = promise_to_participants(params.epsilon, params.delta)
+    promise = promise_to_participants(params.epsilon, params.delta, params.single_epsilon)
     if as_json:
         print_json(
             {
@@ -177,7 +205,10 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
                 "half_width_95": advice.half_width_95,
                 "half_width_95_at_minimum": advice.half_width_95_at_minimum,
                 "responses": advice.responses,
+                "chance_of_minimum": advice.chance_of_minimum,
                 "standard_error": advice.standard_error,
+                "questions": _questions(advice),
+                "epsilon_of_a_single_answer": params.single_epsilon,
                 "proven": advice.proven,
                 "supposed": advice.assumption,
                 "operators": list(_operators(survey)),
@@ -188,6 +219,9 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
         return
     out = console()
     out.print(advice.description, markup=False)
+    if advice.sheet is not None:
+        show_question_errors(out, advice.sheet)
+        show_advice(out, advice.sheet)
     for operator in _operators(survey):
         text = "{server}: run by {name}, key {fingerprint}".format(**operator)
         out.print(text, markup=False)
@@ -195,6 +229,12 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
     print_notes(out, notes)
     folder = survey.folder.path
     out.print(f"\nWritten to {folder}. Next: faircount survey invite {folder}", markup=False)
+
+
+def _questions(advice: "Advice") -> list[dict[str, Any]]:
+    """What is expected of every question; of a single one with a choice it is said above."""
+    questions: list[dict[str, Any]] = advice.to_dict().get("questions", [])
+    return questions
 
 
 def _operators(survey: "Survey") -> "Iterator[dict[str, str]]":

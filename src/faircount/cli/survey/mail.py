@@ -146,7 +146,7 @@ def _question(mailing: "Mailing", server: "MailServer") -> str:
     letters = mailing.letters()
     whom = "everybody who has not answered" if mailing.remind else "everybody"
     return (
-        f"Send {mailing.kind}s to {whom} in {mailing.survey.params.question!r}, at most "
+        f"Send {mailing.kind}s to {whom} in {mailing.survey.params.questionnaire.text!r}, at most "
         f"{len(letters):,} mails from {mailing.sender} through {server.host}?"
     )
 

@@ -1,5 +1,6 @@
-"""`faircount survey status`, `result` and `receipts`: the phase of a survey, and how it ended."""
+"""`faircount survey status`, `result` and `receipts`: how far a survey is, and how it ended."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,10 @@ from faircount.core.errors import ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from faircount.estimation.result import Result
+    from faircount.owner.survey import Survey
     from faircount.protocol.wire.messages import Aborted
 
+WAITING = "waiting for the result; faircount survey status says what it waits for ..."
 NO_RESULT = 4  # exit code if the survey ended without a result
 
 
@@ -21,66 +23,55 @@ NO_RESULT = 4  # exit code if the survey ended without a result
 @click.argument("folder", type=SURVEY_FOLDER)
 @JSON
 def status_command(folder: Path, as_json: bool) -> None:
-    """Show the phase of the survey in FOLDER, and what it waits for.
+    """Show how far the survey in FOLDER is, and what comes next.
 
-    Messages that a server rejected are counted by reason.
+    Times are those of this computer's time zone. Messages that a server rejected are counted by
+    reason. --json prints what both servers report, with times in UTC.
     """
     from faircount.cli.show import console, print_json
+    from faircount.cli.survey.progress import describe_silence
     from faircount.core.errors import UnreachableError
     from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
     coordinator = survey.status()
+    silence = None
     # The coordinator alone knows the phase, so an aggregator that is away only leaves a gap.
     try:
         aggregator: dict[str, Any] = survey.servers.aggregator_status(survey.params)
     except UnreachableError as problem:
         aggregator = {"problem": str(problem)}
+        silence = describe_silence(survey, coordinator)
     if as_json:
         print_json({"s1": coordinator, "s2": aggregator})
         return
     out = console()
-    show_status(out, coordinator)
-    if "problem" in aggregator:
-        out.print(aggregator["problem"], markup=False)
+    show_status(out, survey, coordinator)
+    if silence is not None:
+        out.print(silence, markup=False)
     _show_rejections(out, "The aggregator", aggregator)
 
 
-def show_status(out: "Console", status: dict[str, Any]) -> None:
+def show_status(out: "Console", survey: "Survey", status: dict[str, Any]) -> None:
     """Show what the coordinator reports about a survey."""
     from faircount.cli.show import make_definitions
+    from faircount.cli.survey.progress import describe_status
 
-    phase = str(status["phase"])
-    if status.get("attempt"):
-        phase += f", attempt {status['attempt']}"
-    answers = (
-        f"{status['responses']:,} of {status['invited']:,} invited; at least "
-        f"{status['minimum']:,} are needed"
-    )
-    facts = {
-        "phase": phase,
-        "answers": answers,
-        # Nobody is reminded who has withdrawn, so answers and reminders may not add up.
-        "withdrawn": status.get("withdrawn"),
-        "since": status["since"],
-        "closes": status["closes_at"],
-        "waits for": status["waits_for"],
-        "next": status["next"],
-        "problem": status["problem"],
-    }
-    out.print(make_definitions((name, str(fact)) for name, fact in facts.items() if fact))
+    out.print(make_definitions(describe_status(survey, status)))
     _show_rejections(out, "The coordinator", status)
 
 
 def _show_rejections(out: "Console", server: str, status: dict[str, Any]) -> None:
     """Show how many messages a server rejected, by reason."""
+    from faircount.cli.survey.progress import REASONS
     from faircount.core.domain import escape_controls
 
     counts = []
     for reason, count in status.get("rejections", {}).items():
-        counts.append(f"{count:,} {escape_controls(reason)}")
+        # A newer server may know reasons that this program does not.
+        counts.append(f"{REASONS.get(reason, escape_controls(reason))}: {count:,}")
     if counts:
-        out.print(f"{server} rejected messages: {', '.join(counts)}", markup=False)
+        out.print(f"{server} rejected messages. {'; '.join(counts)}.", markup=False)
 
 
 @click.command("receipts")
@@ -134,7 +125,8 @@ def result_command(
     code is 4. Every file names the survey, its question and dates, how many people were invited,
     responded and were counted, and the guarantee.
     """
-    from faircount.cli.show import console, print_json
+    from faircount.cli.show import console, print_json, spinner
+    from faircount.cli.show_questions import show_questions
     from faircount.core.errors import RemoteError
     from faircount.core.validation import check_fraction
     from faircount.owner.exports import View, plain_result, save_result
@@ -144,8 +136,10 @@ def result_command(
     check_fraction("level", level)
     targets = _check_targets(files)
     view = View(level, covers, consistent)
+    survey = Survey.at(folder)
     try:
-        result = Survey.at(folder).latest_ending(wait=wait)
+        with spinner(WAITING) if wait else nullcontext():
+            result = survey.latest_ending(wait=wait)
     except RemoteError as problem:
         if problem.reason != Reason.EARLY:
             raise
@@ -161,7 +155,7 @@ def result_command(
     if as_json:
         print_json(plain_result(result, view))
         return
-    show_result(console(), result, level, covers)
+    show_questions(console(), result, level, covers)
     for target in targets:
         click.echo(f"Written to {target}")
 
@@ -202,17 +196,3 @@ def _show_aborted(ending: "Aborted", as_json: bool) -> None:
     # that had come far enough stays charged.
     budget = "Its budget is spent nevertheless." if ending.spent else "No budget is spent."
     console().print(f"The survey ended without a result: {reason}. {budget}", markup=False)
-
-
-def show_result(out: "Console", result: "Result", level: float, covers: str) -> None:
-    """Show a result in the language of its survey."""
-    from faircount.cli.show import make_definitions, print_bars, print_statements
-    from faircount.estimation.result_texts import words_of
-
-    words = words_of(result)
-    if result.record is not None:
-        out.print(make_definitions(words.record_lines(result.record)))
-        out.print()
-    out.print(f"{words.counted_heading(result)}\n", markup=False)
-    print_bars(out, result, level=level, covers=covers)
-    print_statements(out, result, level, covers)

@@ -8,7 +8,9 @@ import click
 from faircount.cli.options import FILE, FOLDER, JSON, SURVEY_FOLDER
 
 if TYPE_CHECKING:
-    from faircount.estimation.trend import Trend
+    from rich.console import Console
+
+    from faircount.estimation.trend import QuestionTrend, Trend
 
 
 @click.command("repeat")
@@ -63,14 +65,14 @@ def trend_command(
 ) -> None:
     """Compare the results of the surveys in FOLDERS, in this order, with intervals of the changes.
 
-    The surveys must have the same answers to choose from. A change whose interval contains 0 may be
-    noise.
+    The surveys must have questions with the same answers to choose from; questions that not all of
+    them have are left out. A change whose interval contains 0 may be noise.
     """
     from faircount.cli.show import print_json
     from faircount.core.csv_cells import write_csv
     from faircount.core.figures import check_figure
     from faircount.core.files import write_durably
-    from faircount.estimation.drawing import save_trend
+    from faircount.estimation.trend_drawing import save_trend
     from faircount.owner.folder import PUBLIC
     from faircount.owner.survey import Survey
 
@@ -93,26 +95,40 @@ def trend_command(
 
 
 def _show(trend: "Trend") -> None:
-    from faircount.cli.show import console, make_table
+    from faircount.cli.show import cell, console
+    from faircount.core.domain import escape_controls
     from faircount.core.plain import format_level
-    from faircount.estimation.trend import describe_change
 
     out = console()
-    headings = ["item", *trend.titles]
+    for number, question in enumerate(trend.questions):
+        if number:
+            out.print()
+        if len(trend.questions) > 1:
+            out.print(cell(question.title), style="bold")
+        _show_question(out, trend, question)
+    for title in trend.left_out:
+        out.print(f"\nNot in all of these surveys: {escape_controls(title)}", markup=False)
+    level = format_level(trend.level)
+    out.print(f"\nIntervals: {level} each; {trend.methods}.", markup=False)
+    out.print("The privacy losses of all surveys of the same people add up.", markup=False)
+
+
+def _show_question(out: "Console", trend: "Trend", question: "QuestionTrend") -> None:
+    from faircount.cli.show import make_table
+    from faircount.estimation.sheet_result import format_value
+    from faircount.estimation.trend import describe_change, trend_rows
+
     rows = []
-    for place, item in enumerate(trend.items):
-        shares = [f"{result.estimates[place]:z.1%}" for result in trend.results]
-        rows.append([str(item), *shares])
-    out.print(make_table(headings, rows))
-    for change in trend.changes:
+    for place, label in enumerate(question.labels):
+        estimates = [entry.estimates[place] for entry in question.series]
+        rows.append([label, *(format_value(row, row.estimate) for row in estimates)])
+    out.print(make_table(["item", *trend.titles], rows))
+    for change in question.changes:
         before = trend.names[change.before]
         after = trend.names[change.after]
         out.print(f"\nFrom {before} to {after}:", markup=False)
-        rows = []
-        for place, item in enumerate(trend.items):
-            rows.append([str(item), describe_change(change, place)])
+        rows = [
+            [label, describe_change(row, estimate)]
+            for label, row, estimate in trend_rows(question, change)
+        ]
         out.print(make_table(["item", "change, in percentage points"], rows, left=(0, 1)))
-    methods = dict.fromkeys(change.method for change in trend.changes)
-    level = format_level(trend.level)
-    out.print(f"\nIntervals: {level} each; {'; '.join(methods)}.", markup=False)
-    out.print("The privacy losses of all surveys of the same people add up.", markup=False)

@@ -185,6 +185,13 @@ def make_form(
     return Form(questionnaire, tuple(sources), tuple(targets), tuple(groups))
 
 
+def form_of(questionnaire: Questionnaire) -> Form:
+    """Return the form of a questionnaire about which nothing else is said."""
+    sources = tuple(_find_source(question, {}) for question in questionnaire.questions)
+    nothing = (None,) * len(questionnaire)
+    return Form(questionnaire, sources, nothing, nothing)
+
+
 def _find_branch(fields: Any, earlier: Sequence[Question]) -> Branch | None:
     """Return on which answers to an earlier question it depends that a question is asked."""
     if fields is None:

@@ -8,7 +8,12 @@ from functools import cached_property
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.questions.blocks import Block, Constraint, Weights, shift_weights, weighted_sum
 from faircount.core.questions.kinds import Answer, ChoiceQuestion, Question, Table, check_text
-from faircount.core.questions.translations import Translation, check_language, check_translation
+from faircount.core.questions.translations import (
+    Translation,
+    check_language,
+    check_translation,
+    reword,
+)
 
 Sheet = tuple[Answer, ...]
 """One person's canonical answers, one per question."""
@@ -113,6 +118,24 @@ class Questionnaire:
     def text(self) -> str:
         """What the survey is called in one line: its title, or its first question."""
         return self.title or self.questions[0].text
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages in which it can be read, that of the original first; empty if unknown."""
+        translated = [translation.language for translation in self.translations]
+        return (self.language, *translated) if self.language else ()
+
+    def in_language(self, language: str) -> "Questionnaire":
+        """Return the questions with the texts of a translation; positions stay the same."""
+        if language == self.language:
+            return self
+        for translation in self.translations:
+            if translation.language == language:
+                pairs = zip(self.questions, translation.questions, strict=True)
+                questions = tuple(reword(question, texts) for question, texts in pairs)
+                return Questionnaire(questions, translation.title, language)
+        offered = ", ".join(self.languages) or "no language that it names"
+        raise ParameterError(f"the questions can be read in {offered}, not in {language!r:.20}")
 
     @property
     def bits(self) -> int:

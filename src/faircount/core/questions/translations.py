@@ -6,7 +6,7 @@ of them, so the answers, and the bytes that leave a device, do not depend on the
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from faircount.core.errors import ParameterError
@@ -55,6 +55,16 @@ def texts_of(question: Question) -> TranslatedQuestion:
         return TranslatedQuestion((question.text,))
     items: tuple[str, ...] = getattr(question, "items", ())
     return TranslatedQuestion((question.text,), items)
+
+
+def reword(question: Question, own: TranslatedQuestion) -> Question:
+    """Return the question with its texts in another language; positions stay the same."""
+    texts: dict[str, Any] = {"text": own.texts[0]}
+    if isinstance(question, Table):
+        texts |= {"columns_text": own.texts[1], "rows": own.items, "columns": own.columns}
+    elif own.items:
+        texts["items"] = own.items
+    return replace(question, **texts)
 
 
 def check_language(language: Any) -> str:

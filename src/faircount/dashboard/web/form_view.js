@@ -10,8 +10,12 @@ import {
 import { button, buttons, formatValues, payloadOf, problemMessage, sentence } from "./parts.js";
 import { peopleSource } from "./people_source.js";
 import { participantsRead } from "./promise_view.js";
+import { timeField } from "./time_field.js";
 
 const MILLISECONDS_OF_REST = 400;
+// Chances of reaching the minimum, as the planner says them in English.
+const ALMOST_CERTAIN = 0.999;
+const LIKELY = 0.99;
 
 // Title of a group: name of a field -> settings. Labels and hints are the texts field_name and
 // hint_name.
@@ -23,9 +27,10 @@ const GROUPS = {
   groupOwner: { owner: {}, purpose: {}, contact: {} },
   groupPeople: {
     users: { type: "number", min: "2", value: "300" },
+    response_rate: { type: "number", min: "1", max: "100", step: "any" },
     minimum: {},
     people: { rows: "3" },
-    hours: { type: "number", min: "1", value: "72" },
+    time: { time: true },
     invitation_language: { languages: true },
   },
   groupPrivacy: {
@@ -41,7 +46,7 @@ const GROUPS = {
 };
 const BUDGET_FIELDS = ["budget_epsilon", "budget_delta"]; // shown once the group has a name
 const PEOPLE_FIELDS = ["users", "people"]; // hidden once there is a table of people
-const HINTS = ["items", "minimum", "people", "epsilon", "delta", "population", "name"];
+const HINTS = ["items", "response_rate", "minimum", "people", "epsilon", "delta", "population", "name"];
 
 /** `typed` has the values typed before, if the same form is shown in another language. */
 export function showCreation(typed, actions) {
@@ -133,7 +138,7 @@ export function showCreation(typed, actions) {
 
 function fieldGroup(title, fields, typed) {
   const made = Object.entries(fields).map(([name, settings]) =>
-    field(name, settings, typed[name] ?? settings.value ?? ""),
+    settings.time ? timeField(typed) : field(name, settings, typed[name] ?? settings.value ?? ""),
   );
   return element("fieldset", { class: "group" }, element("legend", {}, translate(title)), made);
 }
@@ -207,7 +212,7 @@ function headlines(advice) {
   const overspent = advice.budget_problem;
   const warnings = [
     advice.proven ? null : "adviceUnproven",
-    advice.worthwhile ? null : "adviceNot",
+    advice.informative ? null : "adviceNot",
     isWeak(advice) ? "adviceWeak" : null,
   ];
   const shown = warnings.filter((name) => name !== null);
@@ -216,7 +221,19 @@ function headlines(advice) {
     sentence("adviceError", { error }, { class: "figure" }),
     ...(overspent ? [problemMessage(overspent, { class: "warning" })] : []),
     ...shown.map((name) => sentence(name, {}, { class: "warning" })),
+    ...chanceLines(advice),
   ];
+}
+
+/** Whether the minimum will be reached at the expected response rate; nothing without one. */
+function chanceLines({ expected, invited, minimum, chance_of_minimum: chance }) {
+  if (expected === null) return [];
+  // Never 100: that would be said as certain.
+  const percent = Math.min(99, Math.round(100 * chance));
+  const values = formatValues({ chance: percent, expected, invited, minimum });
+  if (expected < minimum) return [sentence("adviceTooFew", values, { class: "warning" })];
+  if (chance > ALMOST_CERTAIN) return [sentence("adviceSure", values)];
+  return [sentence("adviceChance", values, { class: chance < LIKELY ? "warning" : null })];
 }
 
 function adviceDetails(advice) {

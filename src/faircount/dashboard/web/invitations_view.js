@@ -8,7 +8,10 @@ import { button, buttons, payloadOf, problemMessage, section, sentence } from ".
 export function invitationsSection(survey, isOver, actions) {
   if (!survey.invited) {
     const make = button("invitationsMake", () => actions.request("invite"), { class: "main" });
-    return section("invitationsTitle", sentence("invitationsNone"), buttons(make));
+    const reason = survey.interrupted
+      ? sentence("invitationsInterrupted", {}, { class: "warning" })
+      : sentence("invitationsNone");
+    return section("invitationsTitle", reason, buttons(make));
   }
   return section(
     "invitationsTitle",

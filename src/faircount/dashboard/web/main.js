@@ -140,7 +140,8 @@ function follow(name) {
     invitation: (position) => call("GET", `${path}/people/${position}`),
     back: () => go({ view: "list" }),
   };
-  const isOver = () => survey?.deleted || FINAL_PHASES.includes(survey?.status?.phase);
+  const isOver = () =>
+    survey?.deleted || survey?.ended || FINAL_PHASES.includes(survey?.status?.phase);
   const later = (action) =>
     setTimeout(() => turn === mine && attempt(action), MILLISECONDS_BETWEEN_LOOKS);
   const display = () => {

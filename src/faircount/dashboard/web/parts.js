@@ -61,6 +61,10 @@ export const payloadOf = (problem) =>
 export const section = (title, ...content) =>
   element("section", {}, element("h2", {}, translate(title)), ...content);
 
+/** Technical matter that is shown to those who open it; `summary` is the name of a text. */
+export const details = (summary, ...content) =>
+  element("details", {}, element("summary", {}, translate(summary)), ...content);
+
 /** A table that can be scrolled by keyboard if it is too wide; headings are names of texts. */
 export function table(caption, headings, rows) {
   const cells = headings.map((name) => element("th", { scope: "col" }, translate(name)));

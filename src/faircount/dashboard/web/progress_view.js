@@ -2,7 +2,9 @@
 
 import { element, englishText } from "./dom.js";
 import { formatNumber, formatTime, translate } from "./language.js";
-import { formatValues, problemMessage, row, section, sentence, table, updatable } from "./parts.js";
+import {
+  details, formatValues, problemMessage, row, section, sentence, table, updatable,
+} from "./parts.js";
 
 /**
  * {box, update}: `update` takes the survey and the aggregator's status, null while it is unknown.
@@ -111,18 +113,39 @@ function nextSteps(status, aggregator) {
     since: formatTime(status.since),
     closes: status.closes_at ? formatTime(status.closes_at) : "",
   };
-  const problem = aggregator?.problem;
   return element(
     "div",
     { class: "waits" },
     element("h3", {}, translate("waitsTitle")),
     sentence(waitingText(status), values),
-    attempts(status),
-    status.problem ? sentence("waitsProblem", {}, { class: "warning" }) : null,
-    status.problem ? englishText(status.problem, { class: "warning" }) : null,
-    sentence(aggregatorText(aggregator), {}, { class: problem ? "warning" : "quiet" }),
-    problem ? problemMessage(problem, { class: "quiet" }) : null,
+    waitingDetails(status),
+    ...aggregatorLines(status.waits_for, aggregator),
   );
+}
+
+/** What the coordinator knows about an aggregator that does not respond; null if it does. */
+function waitingDetails(status) {
+  if (!status.problem) return attempts(status);
+  return details(
+    "waitsDetails",
+    attempts(status),
+    sentence("waitsProblem", {}, { class: "quiet" }),
+    englishText(status.problem, { class: "quiet" }),
+  );
+}
+
+/** The status at the aggregator; that it is away is said once, with what that means now. */
+function aggregatorLines(whom, aggregator) {
+  const problem = aggregator?.problem;
+  if (!problem) return [sentence(aggregatorText(aggregator), {}, { class: "quiet" })];
+  if (problem.code === "unreachable") {
+    const isSaid = !["people", "owner"].includes(whom);
+    return isSaid ? [] : [sentence(`aggregatorAway_${whom}`, {}, { class: "warning" })];
+  }
+  return [
+    sentence("aggregatorSilent", {}, { class: "warning" }),
+    problemMessage(problem, { class: "quiet" }),
+  ];
 }
 
 function waitingText({ waits_for: whom, closes_at: closes, held_since: held }) {
@@ -140,7 +163,6 @@ function attempts({ tries, tries_again_at: next }) {
 /** The name of the text about the aggregator's status. */
 function aggregatorText(aggregator) {
   if (aggregator === null) return "aggregatorAsked";
-  if (aggregator.problem) return "aggregatorSilent";
   const { phase } = aggregator;
   if (["published", "aborted"].includes(phase)) return `aggregator_${phase}`;
   if (["draft", "enrolling"].includes(phase)) return "aggregator_waiting";

@@ -6,8 +6,8 @@ import { axisOf, chart, drawingRow } from "./chart.js";
 import { againstText, conditionText } from "./conditions.js";
 import { element, englishText, ownerText } from "./dom.js";
 import { isEnglish } from "./endings.js";
-import { formatNumber, formatPercent, formatSmall, translate } from "./language.js";
-import { buttons, formatValues, row, section, sentence, table } from "./parts.js";
+import { decimalsFor, formatNumber, formatPercent, formatSmall, translate } from "./language.js";
+import { buttons, details, formatValues, row, section, sentence, table } from "./parts.js";
 
 const FILE_TYPES = ["png", "svg", "xlsx", "html", "csv", "json"];
 
@@ -22,12 +22,12 @@ export function resultSection(result, actions) {
     estimates(result),
     sentence("resultText", {}, { class: "quiet" }),
     sentence("resultConsistent", {}, { class: "quiet" }),
-    validity(result),
     changes(result.trend),
-    guarantee(result),
     element("h3", {}, translate("downloadTitle")),
     sentence("downloadText", {}, { class: "quiet" }),
     buttons(downloads),
+    validity(result),
+    guarantee(result),
   );
 }
 
@@ -53,7 +53,11 @@ function changes({ before, changes: items }) {
 
 /** A difference of shares in percentage points, with its sign. */
 const formatChange = (difference) =>
-  formatNumber(100 * difference, { maximumFractionDigits: 1, signDisplay: "exceptZero" });
+  formatNumber(100 * difference, {
+    minimumFractionDigits: 1,
+    maximumFractionDigits: 1,
+    signDisplay: "exceptZero",
+  });
 
 /** Whether every response was proven to be one vote. */
 function validity({ validity: votes }) {
@@ -79,12 +83,14 @@ function endingDetail(code, detail) {
 
 function estimates({ estimates: items, consistent, users }) {
   const axis = axisOf(items);
+  const decimals = decimalsFor(items);
+  const format = (share) => formatPercent(share, decimals);
   const rows = items.flatMap((item, at) => [
     row(
       ownerText("span", item.item),
-      translate("percent", { value: formatPercent(item.estimate) }),
-      translate("range", { low: formatPercent(item.low), high: formatPercent(item.high) }),
-      translate("percent", { value: formatPercent(consistent[at]) }),
+      translate("percent", { value: format(item.estimate) }),
+      translate("range", { low: format(item.low), high: format(item.high) }),
+      translate("percent", { value: format(consistent[at]) }),
     ),
     drawingRow(4, chart({ ...item, consistent: consistent[at] }, axis)),
   ]);
@@ -92,8 +98,8 @@ function estimates({ estimates: items, consistent, users }) {
   return table(translate("resultCaption", { included: formatNumber(users) }), headings, rows);
 }
 
-/** Planned and achieved side by side, then as a sentence. */
-function guarantee({ promised, guarantee: { holds }, codes }) {
+/** What the guarantee means for one person; on request planned and achieved, and for experts. */
+function guarantee({ promised, guarantee: { holds }, codes, record }) {
   const numbers = (epsilon, delta) => [
     formatNumber(epsilon, { maximumSignificantDigits: 4 }),
     formatSmall(delta),
@@ -106,17 +112,28 @@ function guarantee({ promised, guarantee: { holds }, codes }) {
     ),
   ];
   const sure = formatNumber(attackerCertainty(promised.realized_epsilon));
-  const statements = holds
-    ? [sentence("promise", { sure }), exactGuarantee(promised, codes)]
-    : [sentence(`void_${codes.void}`, {}, { class: "warning" })];
+  const meaning = holds
+    ? sentence("promise", { sure })
+    : sentence(`void_${codes.void}`, {}, { class: "warning" });
   return element(
     "div",
     {},
     element("h3", {}, translate("guaranteeTitle")),
-    table(translate("guaranteeCaption"), ["guaranteeWhen", "epsilon", "delta"], rows),
-    ...statements,
+    operatorWarning(record),
+    meaning,
     sentence("resultAgain", {}, { class: "quiet" }),
+    details(
+      "guaranteeDetails",
+      table(translate("guaranteeCaption"), ["guaranteeWhen", "epsilon", "delta"], rows),
+      holds ? exactGuarantee(promised, codes) : null,
+    ),
   );
+}
+
+/** That one operator ran both servers, or may have; null with two. */
+function operatorWarning({ one_operator: isOne, s1_operator: name }) {
+  if (!isOne) return null;
+  return sentence(name ? "guaranteeOneOperator" : "guaranteeNoOperator", {}, { class: "warning" });
 }
 
 /** The guarantee with its adversary and its condition. */

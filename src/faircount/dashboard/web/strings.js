@@ -30,6 +30,15 @@ const en = {
   problem_not_inside: "{field}: please enter a number above 0 and below 1.",
   problem_minimum_form:
     "Minimum number of responses: please enter a number, such as 100, or a rate, such as 40%.",
+  problem_response_rate_form:
+    "Expected response rate: please enter a number above 0 and at most 100.",
+  problem_expects_too_few:
+    "You expect {expected} answers, but at least {minimum} are needed. Invite more people, or set " +
+    "a lower minimum.",
+  problem_closing_time_form: "Please enter the date and the time at which the survey closes.",
+  problem_closing_time_passed:
+    "The closing time has passed, or is more than a year away. Choose another one; a survey that " +
+    "you have not opened yet can be copied as a new one.",
   problem_minimum_range: "The minimum number of responses must be {fewest} to {invited}.",
   problem_people: "Invite between {fewest} and {most} people.",
   problem_bad_name:
@@ -80,6 +89,9 @@ const en = {
   problem_mail_over: "This survey is closed: nobody can answer any more.",
   problem_nobody_invited:
     "Nobody is invited to this survey yet. Make the invitations first: faircount survey invite.",
+  problem_inviting_interrupted:
+    "The coordinator knows no such survey of yours: inviting was interrupted, or the survey was " +
+    "deleted or handed over. If it was interrupted, create the invitations again.",
   problem_mail_not_open: "This survey is not open yet, so the links would not work. Open it first.",
   problem_no_addresses:
     "Some people have no e-mail address. Create the survey with a table of people.",
@@ -137,8 +149,9 @@ const en = {
   about_no_mechanism:
     "No mechanism can keep this promise. Allow a larger epsilon or delta, or invite more people. " +
     "The planner says:",
-  about_unreachable:
-    "The {server} does not respond right now. Nothing is lost: please try again later.",
+  problem_unreachable:
+    "The {server} at {address} cannot be reached right now. Nothing is lost: please try again " +
+    "later, and tell its operator if it lasts.",
   about_remote: "The {server} rejected this and says:",
   remote: "The {server} rejected this:",
   remote_list_fixed: "The survey has begun, so its list of people can no longer be changed.",
@@ -204,6 +217,10 @@ const en = {
   field_purpose: "What the result is for",
   field_contact: "Contact address",
   field_users: "Number of people invited",
+  field_response_rate: "Expected response rate in percent (optional)",
+  hint_response_rate:
+    "How many of the people invited you expect to answer; 30 to 70 % are usual. The error is " +
+    "stated for so many answers. Leave empty to see it for nearly everybody.",
   field_minimum: "Minimum number of responses",
   hint_minimum:
     "A number, or a rate such as 40%: with fewer answers there is no result. Leave empty for one " +
@@ -225,7 +242,16 @@ const en = {
     "it as CSV UTF-8.",
   sheetRemove: "Remove the table",
   sheetOthers: "Invite other people",
-  field_hours: "Hours open for answers",
+  timeTitle: "How long people can answer",
+  timeFor: "For",
+  timeUntil: "Until",
+  timeUnit: "Days or hours",
+  unit_days: "days",
+  unit_hours: "hours",
+  field_open_for: "For how long people can answer",
+  timeCloses: "Closing date and time",
+  timeNoteFor: "Opened now, it closes on {closes} (time zone: {zone}).",
+  timeNoteUntil: "It closes on {closes} (time zone: {zone}), whenever you open it.",
   field_invitation_language: "Language of invitations, mails and results",
   field_epsilon: "Epsilon: how much the result may reveal about one answer",
   hint_epsilon:
@@ -252,6 +278,13 @@ const en = {
     "{responses} of {invited} people do. Mechanism: {mechanism}.",
   adviceMinimum:
     "The minimum number of responses is {minimum}; with so few, the 95 % error is ± {error} %.",
+  adviceSure: "If {expected} of {invited} people answer, as you expect, the minimum is reached.",
+  adviceChance:
+    "If {expected} of {invited} people answer on average, as you expect, the minimum of {minimum} " +
+    "is reached with a chance of {chance} %.",
+  adviceTooFew:
+    "You expect {expected} answers, but at least {minimum} are needed. Invite more people, or set " +
+    "a lower minimum.",
   adviceAllowance:
     "Participants make the noise here, so a lower minimum makes the result less accurate.",
   adviceProven:
@@ -267,7 +300,7 @@ const en = {
     "Participants will be warned that this is hardly any protection. Choose a smaller epsilon or " +
     "delta: 1 and 0.000001 are common.",
   participantsTitle: "What participants will read",
-  adviceAnyway: "Create it anyway; I know that the result will hardly tell anything.",
+  adviceAnyway: "Create it anyway; I have read what speaks against it.",
   adviceExample: "If all answers were equally frequent, the result could look like this:",
   adviceBar: "{share} %, from {low} to {high} %",
   budgetKnown:
@@ -275,6 +308,7 @@ const en = {
     "stays valid, whatever you enter here.",
 
   // one survey
+  detailsTitle: "Technical details: servers, keys, mechanism",
   surveyServers:
     "The coordinator (S1) is run by {s1} (key {s1Key}), the aggregator (S2) by {s2} (key {s2Key}).",
   surveyOneOperator:
@@ -338,7 +372,7 @@ const en = {
   answersLabel: "Answers so far",
   answers: "{responses} of {invited} people have answered",
   lastKnown:
-    "When the coordinator was last reached, at {when}: {phase}; {responses} of {invited} people had " +
+    "When the coordinator was last reached, on {when}: {phase}; {responses} of {invited} people had " +
     "answered.",
   lastNothing: "Nothing is known yet: the coordinator was never reached from this folder.",
   answersMissing: "At least {minimum} are needed (the mark on the bar): {missing} to go.",
@@ -361,10 +395,18 @@ const en = {
     "The coordinator is about to contact the aggregator. You don't have to do anything.",
   waits_aggregator:
     "The coordinator has been waiting for the aggregator since {since}. Neither of them can " +
-    "publish a result or end the survey alone. You don't have to do anything.",
+    "publish a result or end the survey alone. Nothing is lost, and you don't have to do anything; " +
+    "if it lasts, tell the operator of the aggregator.",
+  waitsDetails: "Details for the operators of the servers",
   waitsAgain: "Attempts so far: {tries}. The next one is on {when}.",
   waitsProblem: "The coordinator says why the aggregator has not responded yet:",
   aggregatorAsked: "Asking the aggregator for its status …",
+  aggregatorAway_people:
+    "The aggregator cannot be reached right now. People can answer nevertheless: it is needed when " +
+    "the answers are counted.",
+  aggregatorAway_owner:
+    "The aggregator cannot be reached right now. You can open the survey nevertheless: it is needed " +
+    "when the answers are counted.",
   aggregatorSilent: "The aggregator does not tell its status right now:",
   aggregator_waiting: "The aggregator knows who is invited and is waiting for the coordinator.",
   aggregator_list:
@@ -454,11 +496,18 @@ const en = {
   guaranteeTitle: "Privacy guarantee",
   guaranteeCaption: "Planned before the survey, and achieved with the people who were counted",
   guaranteeWhen: "Guarantee",
+  guaranteeDetails: "Details of the guarantee: epsilon, delta, conditions",
   guaranteePlanned: "Planned",
   guaranteeKept: "Achieved",
   promise:
     "Imagine somebody who thinks that two answers of a person are equally likely. Even after " +
     "seeing the result, they can be at most {sure} % sure which one it is.",
+  guaranteeOneOperator:
+    "One operator ran both servers and could have read every answer: this was a trial. The " +
+    "guarantee holds against everybody else.",
+  guaranteeNoOperator:
+    "Nobody is named as operator of the servers, so one may have run both and could have read every " +
+    "answer: this was a trial. The guarantee holds against everybody else.",
   guaranteeExact:
     "Exactly: ({epsilon}, {delta})-differential privacy for replacing one person's answer. " +
     "Against: {against}. Condition: {condition}.",
@@ -480,6 +529,7 @@ const en = {
   condition_no_helper_looks: "no helping participant looks at what it receives",
   condition_s1_noise: "the coordinator (S1) adds its noise and keeps it secret",
   condition_s2_noise: "the aggregator (S2) adds its noise and keeps it secret",
+  condition_one_operator: "nobody who runs both servers combines their shares",
   condition_either_noise:
     "the coordinator (S1) or the aggregator (S2) adds its noise and keeps it secret",
   condition_public_groups: "it is public which group a participant is in",
@@ -523,6 +573,9 @@ const en = {
   invitationsPrint: "Print version with QR codes",
   invitationsRemind: "People who have not answered yet (CSV)",
   invitationsNone: "There are no invitations yet.",
+  invitationsInterrupted:
+    "A server could not be reached while the invitations were made, so nobody can answer yet. " +
+    "Continue: the same invitations are used.",
   invitationsMake: "Create the invitations",
   invitationOne: "Show one invitation",
   invitationWho: "Person",
@@ -606,6 +659,15 @@ const de = {
   problem_not_inside: "{field}: Bitte geben Sie eine Zahl über 0 und unter 1 ein.",
   problem_minimum_form:
     "Mindestzahl der Antworten: Bitte geben Sie eine Zahl wie 100 oder einen Anteil wie 40% ein.",
+  problem_response_rate_form:
+    "Erwartete Rücklaufquote: Bitte geben Sie eine Zahl über 0 und bis 100 ein.",
+  problem_expects_too_few:
+    "Sie erwarten {expected} Antworten, aber mindestens {minimum} sind nötig. Laden Sie mehr " +
+    "Personen ein, oder wählen Sie eine kleinere Mindestzahl.",
+  problem_closing_time_form: "Bitte geben Sie Datum und Uhrzeit an, zu denen die Umfrage endet.",
+  problem_closing_time_passed:
+    "Das Ende der Umfrage ist schon vorbei oder mehr als ein Jahr entfernt. Wählen Sie ein anderes; " +
+    "eine Umfrage, die noch nicht offen ist, lässt sich als neue kopieren.",
   problem_minimum_range: "Die Mindestzahl der Antworten muss zwischen {fewest} und {invited} liegen.",
   problem_people: "Laden Sie zwischen {fewest} und {most} Personen ein.",
   problem_bad_name:
@@ -669,6 +731,10 @@ const de = {
   problem_nobody_invited:
     "Zu dieser Umfrage ist noch niemand eingeladen. Machen Sie zuerst die Einladungen: faircount " +
     "survey invite.",
+  problem_inviting_interrupted:
+    "Der Koordinator kennt keine solche Umfrage von Ihnen: Das Einladen wurde unterbrochen, oder " +
+    "die Umfrage wurde gelöscht oder abgegeben. Nach einer Unterbrechung erstellen Sie die " +
+    "Einladungen noch einmal.",
   problem_mail_not_open:
     "Diese Umfrage ist noch nicht geöffnet, die Links würden nicht gelten. Öffnen Sie sie zuerst.",
   problem_no_addresses:
@@ -742,9 +808,9 @@ const de = {
   about_no_mechanism:
     "Kein Verfahren kann dieses Versprechen halten. Erlauben Sie ein größeres Epsilon oder " +
     "Delta, oder laden Sie mehr Personen ein. Der Planer sagt (englisch):",
-  about_unreachable:
-    "Der {server} antwortet gerade nicht. Nichts ist verloren: Bitte versuchen Sie es später " +
-    "noch einmal. Genauer (englisch):",
+  problem_unreachable:
+    "{address} ({server}) ist gerade nicht erreichbar. Nichts ist verloren: Bitte versuchen Sie es " +
+    "später noch einmal, und sagen Sie es dem Betreiber, wenn es anhält.",
   about_remote: "Der {server} hat das abgelehnt und sagt (englisch):",
   remote: "Der {server} hat das abgelehnt:",
   remote_list_fixed:
@@ -819,6 +885,10 @@ const de = {
   field_purpose: "Wofür das Ergebnis gebraucht wird",
   field_contact: "Kontaktadresse",
   field_users: "Zahl der eingeladenen Personen",
+  field_response_rate: "Erwartete Rücklaufquote in Prozent (freiwillig)",
+  hint_response_rate:
+    "Wie viele der Eingeladenen vermutlich antworten; üblich sind 30 bis 70 %. Der Fehler wird für " +
+    "so viele Antworten genannt, ohne Angabe für fast alle.",
   field_minimum: "Mindestzahl der Antworten",
   hint_minimum:
     "Eine Zahl oder ein Anteil wie 40%: Bei weniger Antworten gibt es kein Ergebnis. Leer " +
@@ -841,7 +911,16 @@ const de = {
     "Namen stimmen, oder speichern Sie sie als CSV UTF-8.",
   sheetRemove: "Tabelle entfernen",
   sheetOthers: "Andere Personen einladen",
-  field_hours: "Stunden, in denen geantwortet werden kann",
+  timeTitle: "Wie lange geantwortet werden kann",
+  timeFor: "Für",
+  timeUntil: "Bis",
+  timeUnit: "Tage oder Stunden",
+  unit_days: "Tage",
+  unit_hours: "Stunden",
+  field_open_for: "Wie lange geantwortet werden kann",
+  timeCloses: "Datum und Uhrzeit des Endes",
+  timeNoteFor: "Jetzt geöffnet, endet sie am {closes} (Zeitzone: {zone}).",
+  timeNoteUntil: "Sie endet am {closes} (Zeitzone: {zone}), wann immer Sie sie öffnen.",
   field_invitation_language: "Sprache der Einladungen, Mails und Ergebnisse",
   field_epsilon: "Epsilon: wie viel das Ergebnis über eine Antwort verraten darf",
   hint_epsilon: "Kleinere Werte schützen besser, machen das Ergebnis aber ungenauer. 1 ist üblich.",
@@ -867,6 +946,14 @@ const de = {
     "wenn {responses} von {invited} Personen antworten. Verfahren: {mechanism}.",
   adviceMinimum:
     "Die Mindestzahl der Antworten ist {minimum}; bei so wenigen ist der 95-%-Fehler ± {error} %.",
+  adviceSure:
+    "Wenn wie erwartet {expected} von {invited} Personen antworten, ist die Mindestzahl erreicht.",
+  adviceChance:
+    "Wenn wie erwartet im Mittel {expected} von {invited} Personen antworten, wird die Mindestzahl " +
+    "von {minimum} mit einer Wahrscheinlichkeit von {chance} % erreicht.",
+  adviceTooFew:
+    "Sie erwarten {expected} Antworten, aber mindestens {minimum} sind nötig. Laden Sie mehr " +
+    "Personen ein, oder wählen Sie eine kleinere Mindestzahl.",
   adviceAllowance:
     "Das Rauschen kommt hier von den Teilnehmenden: Eine kleinere Mindestzahl macht das Ergebnis " +
     "ungenauer.",
@@ -885,13 +972,14 @@ const de = {
     "Die Teilnehmenden werden gewarnt, dass das kaum noch Schutz ist. Wählen Sie ein kleineres " +
     "Epsilon oder Delta: 1 und 0,000001 sind üblich.",
   participantsTitle: "Was die Teilnehmenden lesen werden",
-  adviceAnyway: "Trotzdem anlegen; ich weiß, dass das Ergebnis kaum etwas aussagen wird.",
+  adviceAnyway: "Trotzdem anlegen; ich habe gelesen, was dagegen spricht.",
   adviceExample: "Wären alle Antworten gleich häufig, könnte das Ergebnis so aussehen:",
   adviceBar: "{share} %, von {low} bis {high} %",
   budgetKnown:
     "Diese Gruppe hat schon ein Budget: Epsilon {epsilon} insgesamt, {spent} ausgegeben, {left} " +
     "übrig. Es gilt weiter, unabhängig davon, was Sie hier eingeben.",
 
+  detailsTitle: "Technische Einzelheiten: Server, Schlüssel, Verfahren",
   surveyServers:
     "Den Koordinator (S1) betreibt {s1} (Schlüssel {s1Key}), den Aggregator (S2) {s2} " +
     "(Schlüssel {s2Key}).",
@@ -980,10 +1068,18 @@ const de = {
   waits_coordinator: "Der Koordinator wendet sich gleich an den Aggregator. Sie müssen nichts tun.",
   waits_aggregator:
     "Der Koordinator wartet auf den Aggregator, seit {since}. Keiner von beiden kann allein ein " +
-    "Ergebnis veröffentlichen oder die Umfrage beenden. Sie müssen nichts tun.",
+    "Ergebnis veröffentlichen oder die Umfrage beenden. Nichts ist verloren, und Sie müssen nichts " +
+    "tun; wenn es anhält, sagen Sie es dem Betreiber des Aggregators.",
+  waitsDetails: "Einzelheiten für die Betreiber der Server",
   waitsAgain: "Versuche bisher: {tries}. Der nächste ist am {when}.",
   waitsProblem: "Der Koordinator sagt, warum der Aggregator noch nicht geantwortet hat (englisch):",
   aggregatorAsked: "Der Stand beim Aggregator wird abgefragt …",
+  aggregatorAway_people:
+    "Der Aggregator ist gerade nicht erreichbar. Geantwortet werden kann trotzdem: Er wird " +
+    "gebraucht, wenn die Antworten gezählt werden.",
+  aggregatorAway_owner:
+    "Der Aggregator ist gerade nicht erreichbar. Sie können die Umfrage trotzdem öffnen: Er wird " +
+    "gebraucht, wenn die Antworten gezählt werden.",
   aggregatorSilent: "Der Aggregator nennt seinen Stand gerade nicht:",
   aggregator_waiting: "Der Aggregator weiß, wer eingeladen ist, und wartet auf den Koordinator.",
   aggregator_list:
@@ -1079,11 +1175,18 @@ const de = {
   guaranteeTitle: "Garantie der Privatheit",
   guaranteeCaption: "Geplant vor der Umfrage, und erreicht mit den gezählten Personen",
   guaranteeWhen: "Garantie",
+  guaranteeDetails: "Einzelheiten der Garantie: Epsilon, Delta, Bedingungen",
   guaranteePlanned: "Geplant",
   guaranteeKept: "Erreicht",
   promise:
     "Angenommen, jemand hält zwei Antworten einer Person für gleich wahrscheinlich. Selbst wer " +
     "das Ergebnis kennt, kann dann höchstens zu {sure} % sicher sein, welche es ist.",
+  guaranteeOneOperator:
+    "Ein Betreiber hat beide Server betrieben und hätte jede Antwort lesen können: Das war ein " +
+    "Probelauf. Die Garantie gilt gegenüber allen anderen.",
+  guaranteeNoOperator:
+    "Niemand ist als Betreiber der Server genannt: Vielleicht hat einer beide betrieben und hätte " +
+    "jede Antwort lesen können. Das war ein Probelauf. Die Garantie gilt gegenüber allen anderen.",
   guaranteeExact:
     "Genau: ({epsilon}, {delta})-Differential-Privacy, wenn die Antwort einer Person ersetzt " +
     "wird. Gegenüber: {against}. Bedingung: {condition}.",
@@ -1109,6 +1212,7 @@ const de = {
   condition_no_helper_looks: "keine helfende Person sieht nach, was sie bekommt",
   condition_s1_noise: "der Koordinator (S1) fügt sein Rauschen hinzu und hält es geheim",
   condition_s2_noise: "der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
+  condition_one_operator: "niemand, der beide Server betreibt, fügt deren Anteile zusammen",
   condition_either_noise:
     "der Koordinator (S1) oder der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
   condition_public_groups: "es ist öffentlich, in welcher Gruppe eine Person ist",
@@ -1152,6 +1256,9 @@ const de = {
   invitationsPrint: "Druckversion mit QR-Codes",
   invitationsRemind: "Wer noch nicht geantwortet hat (CSV)",
   invitationsNone: "Es gibt noch keine Einladungen.",
+  invitationsInterrupted:
+    "Ein Server war nicht erreichbar, während die Einladungen erstellt wurden. Noch kann niemand " +
+    "antworten. Machen Sie weiter: Es bleibt bei denselben Einladungen.",
   invitationsMake: "Einladungen erstellen",
   invitationOne: "Eine Einladung anzeigen",
   invitationWho: "Person",

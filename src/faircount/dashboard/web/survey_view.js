@@ -8,7 +8,7 @@ import { invitationsSection } from "./invitations_view.js";
 import { formatNumber, formatSmall, translate } from "./language.js";
 import { mailSection } from "./mail_view.js";
 import {
-  button, buttons, formatValues, problemMessage, section, sentence, updatable,
+  button, buttons, details, formatValues, problemMessage, section, sentence, updatable,
 } from "./parts.js";
 import { progressSection } from "./progress_view.js";
 import { participantsRead } from "./promise_view.js";
@@ -28,8 +28,9 @@ export function showSurvey(name, actions) {
   const mail = mailSection(actions.mail);
   const label = updatable((promise) => labelSection(promise, actions));
   const more = updatable((facts) => moreSection(facts, actions));
+  const technical = updatable(technicalDetails);
   const parts = [
-    about, alerts, result, progress, control, budget, invitations, mail, label, more,
+    about, alerts, result, progress, control, budget, invitations, mail, label, more, technical,
   ];
   alerts.box.setAttribute("role", "alert");
   about.box.append(sentence("loading", {}, { role: "status" }));
@@ -42,20 +43,34 @@ export function showSurvey(name, actions) {
     const { status, last, too_few: few, problem, ...facts } = survey;
     const { phase, waits_for, attempt } = status ?? {};
     about.update(facts);
-    alerts.update(few, problem);
+    technical.update(facts);
+    // A result that the folder keeps needs no server any more.
+    alerts.update(few, survey.ended ? null : problem);
     progress.update(survey, aggregator);
     control.update(status && { phase, waits_for, attempt });
     result.update(found);
     budget.update(spent, survey.population);
     const isOver = found !== null;
-    invitations.update({ invited: survey.invited, n_max: survey.n_max }, isOver);
-    mail.update(isOver ? null : mails, status);
+    const { invited, interrupted, n_max } = survey;
+    invitations.update({ invited, interrupted, n_max }, isOver);
+    const isAnswerable = !status || ["owner", "people"].includes(status.waits_for);
+    mail.update(isOver || !isAnswerable ? null : mails, status);
     label.update({ epsilon: survey.epsilon, delta: survey.delta });
     more.update({ isOver, deleted: survey.deleted, population: survey.population });
   };
 }
 
+/** What the owner must know first: the question, and what limits the promise. */
 function introduction(survey) {
+  return [
+    ownerText("p", survey.question, { class: "answer" }),
+    survey.one_operator ? sentence("surveyOneOperator", {}, { class: "warning" }) : null,
+    survey.deleted ? sentence("surveyDeleted", {}, { class: "warning" }) : null,
+  ];
+}
+
+/** Operators, keys and mechanism, for those who ask for them. */
+function technicalDetails(survey) {
   const operators = {
     s1: survey.s1 || translate("noOperator"),
     s2: survey.s2 || translate("noOperator"),
@@ -67,14 +82,12 @@ function introduction(survey) {
     epsilon: formatNumber(survey.epsilon),
     delta: formatSmall(survey.delta),
   };
-  return [
-    ownerText("p", survey.question, { class: "answer" }),
+  return details(
+    "detailsTitle",
     sentence("surveyServers", operators, { class: "quiet" }),
-    survey.one_operator ? sentence("surveyOneOperator", {}, { class: "warning" }) : null,
     sentence("surveyPlanned", numbers, { class: "quiet" }),
     sentence(survey.proven ? "adviceProven" : "adviceUnproven", {}, { class: "quiet" }),
-    survey.deleted ? sentence("surveyDeleted", {}, { class: "warning" }) : null,
-  ];
+  );
 }
 
 function warnings(few, problem) {
@@ -89,10 +102,10 @@ const isUnreachable = ({ code }) => code === "unreachable";
 
 const silenceText = (problem) => (isUnreachable(problem) ? "coordinatorAway" : "coordinatorSilent");
 
-/** The program's own words; that the coordinator is away was said already. */
+/** That the coordinator is away was said already; its address and the error are for operators. */
 const silenceReason = (problem) =>
   isUnreachable(problem)
-    ? englishText(problem.message, { class: "quiet" })
+    ? details("waitsDetails", englishText(problem.message, { class: "quiet" }))
     : problemMessage(problem, { class: "quiet" });
 
 /** The document that says what the survey promises, to publish or to keep. */

@@ -118,17 +118,24 @@ def ball_sizes(ball: Ball, largest: int) -> tuple[int, ...]:
     by additions.
     """
     first = [ball.count_points(radius) for radius in range(ball.dimension + 1)]
-    # Differences of differences: the last of them is the same at all radii.
+    return extend_polynomial(first, largest)
+
+
+def extend_polynomial(first: list[int], largest: int) -> tuple[int, ...]:
+    """Return p(0) .. p(largest) of a polynomial from its first values, one more than its degree.
+
+    Only additions are needed: differences of differences, of which the last are all the same.
+    """
     edge = []
     row = first
     while row:
         edge.append(row[0])
         row = [after - before for before, after in pairwise(row)]
-    sizes = []
+    values = []
     for _ in range(largest + 1):
-        sizes.append(edge[0])
+        values.append(edge[0])
         edge = [value + step for value, step in zip(edge, [*edge[1:], 0], strict=True)]
-    return tuple(sizes)
+    return tuple(values)
 
 
 @dataclass(frozen=True, slots=True)

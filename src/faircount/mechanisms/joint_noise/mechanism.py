@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.composition import Losses, compose, randomized_response
+from faircount.accounting.divergence import LossPair
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Relation
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy, SeededStream
@@ -18,11 +19,12 @@ from faircount.core.errors import AnswerError, CorruptSumError, ParameterError
 from faircount.core.questions import BlockKind, Question, QuestionGroup, Questionnaire
 from faircount.core.questions.kinds import SeveralItems, SumQuestion
 from faircount.core.questions.questionnaire import EPSILON_BITS
-from faircount.core.validation import check_integer, check_positive
+from faircount.core.validation import check_epsilon, check_integer, check_positive
 from faircount.mechanisms.base import Collected, Mechanism, set_fields
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.joint_noise.balls import Ball, CubeBall, UniformIntegers, ball_of
 from faircount.mechanisms.joint_noise.laws import cell_law, sum_law
+from faircount.mechanisms.joint_noise.losses import informed_share
 from faircount.mechanisms.joint_noise.radius import RadiusTable, radius_table
 from faircount.mechanisms.worst_pair import Marginal, WorstPair
 
@@ -79,6 +81,15 @@ class GroupNoise:
         the ideal laws for two sheets, P' and Q' those that are drawn from, and d is their distance.
         """
         return (1 + math.exp(float(self.group.epsilon))) * self.distance
+
+    @property
+    def response(self) -> LossPair:
+        """What the group loses at worst, as a randomized response that may say nothing."""
+        epsilon = float(self.group.epsilon)
+        # A loss is -epsilon, 0 or +epsilon only where one step of the radius costs all of epsilon.
+        if self.scaled != self.group.scaled_epsilon:
+            return randomized_response(epsilon)
+        return randomized_response(epsilon, informed_share(self.balls, self.scaled))
 
     def draw(self, entropy: Entropy) -> list[list[int]]:
         """Draw one radius for all balls of the group, and a point in each of them."""
@@ -267,6 +278,8 @@ class JointNoise(Mechanism):
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Return an upper bound of delta: that of randomized responses, and of the finite tables.
 
+        It is exact up to the tables where all groups consist of cubes and zero sums (`losses.py`).
+
         It is 0 but for the tables from the whole epsilon on. In the zero-out relation the exact
         total of a one-of question betrays a missing answer, so there is no guarantee.
         """
@@ -275,16 +288,16 @@ class JointNoise(Mechanism):
         # Exact, because a rounded sum of the shares could exceed epsilon by its last bit.
         spent = sum(group.epsilon for group in self.groups)
         ideal = 0.0
-        if Fraction(epsilon) < spent:
+        if Fraction(check_epsilon(epsilon)) < spent:
             ideal = compose([self._responses], epsilon=epsilon)
         return min(1.0, ideal + self.table_delta)
 
     @property
-    def _responses(self) -> tuple[Any, ...]:
-        return tuple(randomized_response(float(group.epsilon)) for group in self.groups)
+    def _responses(self) -> tuple[LossPair, ...]:
+        return tuple(noise.response for noise in self.noises)
 
     def losses(self, adversary: Adversary) -> Losses | None:
-        """Return a randomized response per group, which bounds any pure loss of its epsilon."""
+        """Return a randomized response per group: what it loses exactly, or a bound of it."""
         return None if adversary == COLLECTOR else Losses(self._responses, self.table_delta)
 
 

@@ -149,6 +149,17 @@ class SurveyParameters:
         """Whether every report has a proof that it is one sheet of answers."""
         return self.mechanism.proven
 
+    @property
+    def single_epsilon(self) -> float | None:
+        """The largest loss of a single answer where there are several questions, else None.
+
+        A single answer loses at most the epsilon of its group, and all of them the sum.
+        """
+        if len(self.questionnaire) == 1:
+            return None
+        groups: tuple[QuestionGroup, ...] = getattr(self.mechanism, "groups", ())
+        return max([float(group.epsilon) for group in groups], default=self.epsilon)
+
     @cached_property
     def published(self) -> bytes:
         """The canonical bytes, which everybody hashes."""

@@ -164,7 +164,7 @@ class AggregatorService:
 
     async def require_signed(self, survey: bytes, request: SignedRequest) -> None:
         """Refuse a request that the coordinator has not signed just now, or that is repeated."""
-        params = await self.server.params(survey)
+        params = await self.server.stored_params(survey)
         # The signature is checked first: strangers must not fill the table of nonces.
         nonce = request.checked_nonce(params, self.server.clock())
         async with self.server.database.write() as tx:
@@ -243,6 +243,8 @@ class AggregatorService:
     async def open_population(self, caller: Caller, name: str, opened: Ledger) -> bool:
         """Open a population with a budget, which is never raised; return whether it is new."""
         async with self.server.database.write() as tx:
+            # Two calls may open it at once: there is no row yet that the second could wait for.
+            await tx.lock(b"population/" + name.encode())
             found = await tx.fetch_one_for_update(
                 "SELECT owner, ledger FROM populations WHERE name = ?", name
             )

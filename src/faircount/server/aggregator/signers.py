@@ -48,6 +48,7 @@ def record_survey(keys: KeyFolder, params: SurveyParameters, owner: Caller, ledg
     """Write down which key signs the statements about a survey, before it signs any."""
     signer = Signer(params.keys.aggregator, owner.id)
     record = SurveyRecord(signer, ledger.epsilon, ledger.delta, ledger.adaptive)
+    # One small file per survey, which is only ever added: no crash can spoil those of others.
     write_durably(_file(keys, params.population, params.survey), msgspec.json.encode(record))
 
 
@@ -55,6 +56,7 @@ async def find_signer(
     tx: Transaction, keys: KeyFolder, population: str, survey: bytes
 ) -> Signer | None:
     """Return who signs the statements about a survey; None if this aggregator does not know."""
+    # The database first: the folder of keys may be a newer one, if that was lost.
     row = await tx.fetch_one("SELECT id, owner FROM survey_keys WHERE used_by = ?", survey)
     if row is not None:
         return Signer(bytes(row["id"]), bytes(row["owner"]))
@@ -75,6 +77,8 @@ def find_record(keys: KeyFolder, population: str) -> SurveyRecord | None:
 def _read(path: Path) -> SurveyRecord | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=SurveyRecord)
+    # Missing means never used here; a damaged one means that nobody knows, and stops everything:
+    # "never" would give the budget out again.
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError):

@@ -24,6 +24,7 @@ WIDEST_IPV6 = 32
 def parse_address(text: str) -> Address | None:
     """Parse an address; one of IPv4 inside IPv6 becomes that of IPv4, other texts None."""
     try:
+        # What follows % is the zone of a link-local address: one caller could write many.
         address = ip_address(text.partition("%")[0])
     except ValueError:
         return None
@@ -41,6 +42,7 @@ def counted_as(text: str) -> str:
     """Return under which name the limits count an address."""
     address = parse_address(text)
     if isinstance(address, IPv6Address):
+        # Counted by site: otherwise one caller has as many allowances as addresses.
         return str(ip_network((address, SITE), strict=False))
     return text if address is None else str(address)
 
@@ -82,11 +84,13 @@ def original_address(peer: str, forwarded_for: str, proxies: tuple[Network, ...]
     address there that is no trusted proxy is the caller. What stands before it was sent by the
     caller, who can write anything.
     """
+    # A header from anybody else is not even read: everybody can send one.
     if not is_proxy(peer, proxies):
         return peer
     address = peer
     for entry in reversed(forwarded_for.split(",")):
         hop = _without_port(entry.strip())
+        # Garbage ends the list: what stands before it is not what a trusted proxy wrote.
         if parse_address(hop) is None:
             return address
         address = hop

@@ -70,6 +70,19 @@ class Server:
             self.parameter_cache.pop(next(iter(self.parameter_cache)))
         return self.parameter_cache.setdefault(survey, parse_parameters(bytes(row["params"])))
 
+    async def stored_params(self, survey: bytes) -> SurveyParameters:
+        """Return the parameters of a survey that is stored now.
+
+        Another worker may have erased it since this one has cached its parameters, and an owner may
+        have made another survey with the same id.
+        """
+        async with self.database.read() as tx:
+            row = await tx.fetch_one("SELECT params FROM surveys WHERE id = ?", survey)
+        known = self.parameter_cache.get(survey)
+        if known is not None and (row is None or bytes(row["params"]) != known.published):
+            self.parameter_cache.pop(survey, None)
+        return await self.params(survey)
+
     async def use_value(self, params: SurveyParameters, role: Party) -> None:
         """Record in the anchor that this server's committed value serves this survey only.
 
@@ -94,10 +107,18 @@ class Server:
         counted = dict(self.rejections)
         if not counted:
             return
-        rows = [(*key, count) for key, count in counted.items()]
         async with self.database.write() as tx:
+            present = set[bytes]()
+            # In one order at all workers: otherwise two of them could wait for each other.
+            for survey in sorted({survey for survey, _ in counted}):
+                # Locked: an erased survey must not get its counts back from another worker.
+                # check: erased-counts - erasing a survey would leave what arrives at that moment
+                if await states.find(tx, survey, change=True) is not None:
+                    present.add(survey)
+            rows = [(*key, count) for key, count in sorted(counted.items()) if key[0] in present]
             await tx.execute_many(_ADD_REJECTIONS, rows)
         # Subtracted only after the commit, and not cleared: others may have counted meanwhile.
+        # What was counted for a survey that is erased by now is forgotten with it.
         self.rejections.subtract(counted)
         for key in counted:
             if not self.rejections[key]:
@@ -241,8 +262,19 @@ async def delete_survey(server: Server, caller: Caller | None, survey: bytes) ->
             await tx.execute(statement, survey)
         await tx.execute("DELETE FROM surveys WHERE id = ?", survey)
     # After the commit: a failed deletion must not leave rows that nobody can read.
-    for generation in (0, 1):
-        await asyncio.to_thread(server.keys.destroy, state_key_name(survey, generation))
+    await _destroy_state_keys(server, survey)
+
+
+async def _destroy_state_keys(server: Server, survey: bytes) -> None:
+    """Destroy the keys of an erased survey, unless its owner has made it again meanwhile."""
+    async with server.database.write() as tx:
+        # Whoever creates a survey takes the same lock, so none begins to use these keys now.
+        await tx.lock(survey)
+        # check: keys-used-again - the list of a survey that was made again could not be read
+        if await states.find(tx, survey) is not None:
+            return
+        for generation in (0, 1):
+            await asyncio.to_thread(server.keys.destroy, state_key_name(survey, generation))
 
 
 async def hand_over_survey(server: Server, caller: Caller | None, survey: bytes, to: str) -> None:
@@ -275,8 +307,11 @@ async def hand_over_survey(server: Server, caller: Caller | None, survey: bytes,
 async def is_known_survey(tx: Transaction, params: SurveyParameters, caller: Caller) -> bool:
     """Whether the owner has created this survey before, with the same parameters.
 
-    Other parameters, or another owner, under the same id are a conflict.
+    Other parameters, or another owner, under the same id are a conflict. If it is not known, nobody
+    else creates it before this transaction ends.
     """
+    # There is no row yet that could be locked, and a repeated call may be at another worker.
+    await tx.lock(params.survey)
     row = await states.find(tx, params.survey, change=True)
     if row is None:
         return False

@@ -18,6 +18,7 @@ from faircount.server.common.problems import (
     not_found,
     problem_of_error,
 )
+from faircount.server.common.tokens import AUTHENTICATED
 
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -45,6 +46,9 @@ async def read_body(request: Request, limit: int) -> bytes:
         if size > limit:
             raise _too_long(limit)
         chunks.append(chunk)
+    # check: revoked-meanwhile - a thief begins a call, and ends its body after the token is revoked
+    if (is_still_valid := request.scope.get(AUTHENTICATED)) is not None:
+        await is_still_valid()
     return b"".join(chunks)
 
 

@@ -62,6 +62,7 @@ class OperatorCalls:
         async with self.service.server.database.read() as tx:
             rows = await tx.fetch_all("SELECT id, owner, phase, since FROM surveys ORDER BY since")
             names = await tx.fetch_all("SELECT holder, name FROM tokens")
+        # Names of revoked tokens, too: their surveys are those that somebody must take over.
         name_of = {bytes(row["holder"]): row["name"] for row in names}
         surveys = [
             {
@@ -94,6 +95,7 @@ class OperatorCalls:
     async def erase(self, request: Request) -> Response:
         """Delete a survey of any owner that is over; what it has spent stays in the budget."""
         await self._require_operator(request)
+        # No owner is asked, and nothing but the survey itself goes: budget and reservations stay.
         await delete_survey(self.service.server, None, survey_id_of(request))
         return Response(status_code=204)
 

@@ -114,6 +114,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ] = "info"
 
     def __post_init__(self) -> None:
+        # The name is part of every survey's parameters, whose size is bounded.
         if len(self.operator) > LONGEST_OPERATOR:
             raise ParameterError(f"operator: a name has at most {LONGEST_OPERATOR} characters")
         if bool(self.tls_certificate) != bool(self.tls_key):
@@ -122,8 +123,11 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ParameterError("a port is a number from 0 to 65535")
         if self.requests_per_second <= 0 or self.burst < 1:
             raise ParameterError("requests_per_second and burst must be positive")
+        # 0 would shut out everybody, and no limit is not offered: one caller could then hold all
+        # connections that the system allows.
         if self.connections_per_address < 1:
             raise ParameterError("connections_per_address must be positive")
+        # Parsed at the start, so that a typing error stops the server instead of the rate limits.
         parse_proxies(self.trusted_proxies)
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ParameterError("log_level is debug, info, warning or error")
@@ -146,6 +150,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     @property
     def lock_path(self) -> Path:
         """What a running server locks: the file of its database, or its folder."""
+        # The database itself is locked, however its folder was given: two servers on one SQLite
+        # file would each believe that they are alone.
         if self.database_url.startswith("sqlite:///"):
             return Path(self.database_url.removeprefix("sqlite:///"))
         return self.folder / "server"
@@ -232,6 +238,8 @@ class CoordinatorSettings(ServerSettings, frozen=True, kw_only=True, forbid_unkn
             address = urlsplit(self.aggregator)
         except ValueError:
             return False
+        # Plain HTTP on loopback passes no network; on any other address somebody may answer in
+        # between, and an unsigned ending is then not believed.
         return address.scheme == "https" or is_this_machine(address.hostname or "")
 
     @property
@@ -310,6 +318,8 @@ def _from_file(file: Path | None) -> dict[str, Any]:
 
 
 def _from_environment(kind: type[ServerSettings], environment: Mapping[str, str]) -> dict[str, Any]:
+    # Others that begin alike are left alone: a machine may run both roles, and compose files set
+    # variables of their own.
     names = {environment_name(kind, setting): setting for setting in kind.__struct_fields__}
     return {names[name]: value for name, value in environment.items() if name in names}
 

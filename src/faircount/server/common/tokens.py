@@ -31,6 +31,8 @@ LONGEST = 200
 LONGEST_NAME = 100
 """Characters of a token's name, at most."""
 HOLDER_BYTES = 8
+AUTHENTICATED = "faircount.authenticated"
+"""Under this name a request keeps how to look at its token again."""
 _REVOKED = b"\1" * 32
 """What the anchor says about a revoked token."""
 
@@ -135,6 +137,10 @@ def _count_by_owner(rows: Sequence[Record]) -> Counter[bytes]:
 
 async def revoke_tokens(tx: Transaction, anchor: Anchor, holder: str) -> TokenInfo:
     """Refuse the tokens of a holder from now on; return what is known about the newest of them."""
+    # One change of a holder's tokens at a time: of two that replace a token at once, the second
+    # would not see the token that the first one makes, and both would stay valid.
+    # check: tokens-one-by-one - a token that was replaced at the same moment stays valid
+    await tx.lock(b"tokens/" + holder.encode())
     found = [token for token in await list_tokens(tx) if token.id == holder]
     if not found:
         raise RefusedError(f"there is no token {holder} here: faircount token list shows all")
@@ -196,6 +202,13 @@ class Authenticator:
         if kind.lower() != "bearer" or not 0 < len(token) <= LONGEST:
             raise _unauthorized("this call needs a token: Authorization: Bearer TOKEN")
         expected = token_hash(token.strip())
+        caller = await self._find_caller(expected, scope)
+        # Whoever reads the body asks once more when it is complete: a call may take a minute.
+        request.scope[AUTHENTICATED] = lambda: self._find_caller(expected, scope)
+        return caller
+
+    async def _find_caller(self, expected: bytes, scope: Scope) -> Caller:
+        """Return the holder of the token with this hash, if the token is valid now."""
         # Read at every call and never cached: a revoked token is refused at once, by all workers.
         async with self.database.read() as tx:
             row = await tx.fetch_one(

@@ -56,9 +56,14 @@ POLL_SECONDS = 1.0
 
 
 class OpenRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Body of `open`. invited: how many people the owner has invited, to detect a missing part."""
+    """Body of `open`.
+
+    invited: how many people the owner has invited, to detect a missing part
+    seconds: until the closing time, if that is earlier than the parameters allow
+    """
 
     invited: int | None = None
+    seconds: int | None = None
 
 
 class CloseRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -95,7 +100,7 @@ class CoordinatorCalls:
 
     async def params(self, request: Request) -> Response:
         """Return the published parameters, which never change."""
-        params = await self.server.params(survey_id_of(request))
+        params = await self.server.stored_params(survey_id_of(request))
         # Fixed for good under this id, so browsers and proxies may cache them for a year.
         headers = {
             "ETag": f'"{params.digest.hex()}"',
@@ -140,7 +145,11 @@ class CoordinatorCalls:
         ends_at = time.monotonic() + connection.EVENT_SECONDS
         # check: stream-time - streams of events that nobody closes keep all others out
         while last.get("phase") not in FINAL and time.monotonic() < ends_at:
-            current = await status.status(self.service, survey)
+            try:
+                current = await status.status(self.service, survey)
+            except ProblemError:
+                # Erased meanwhile: the stream ends, and the next one is answered with 404.
+                return
             if current != last:
                 yield b"data: " + msgspec.json.encode(current) + b"\n\n"
             else:
@@ -210,7 +219,9 @@ class CoordinatorCalls:
         caller = await self.server.authenticator.require(request, Scope.OWNER)
         survey = survey_id_of(request)
         wanted = await read_json(request, OpenRequest)
-        await survey_setup.open_survey(self.service, caller, survey, wanted.invited)
+        if wanted.seconds is not None and not 0 < wanted.seconds <= MOST_EXTENSION:
+            raise ProblemError(400, "malformed", f"seconds must be 1 to {MOST_EXTENSION}")
+        await survey_setup.open_survey(self.service, caller, survey, wanted.invited, wanted.seconds)
         return await self._status_response(survey)
 
     async def close(self, request: Request) -> Response:

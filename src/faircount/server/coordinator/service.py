@@ -144,7 +144,11 @@ class CoordinatorService:
         """Handle the messages of several participants in one transaction."""
         async with self.server.database.write() as tx:
             row = await states.find(tx, survey, change=True)
-            if row is None or row.main_nonce is None:
+            # check: erased-everywhere - a worker would go on with a survey that another one erased
+            if row is None:
+                self.server.parameter_cache.pop(survey, None)
+                raise not_found("survey")
+            if row.main_nonce is None:
                 early = reject(Reason.EARLY, "the survey is not open yet: come back later")
                 return [(early,)] * len(messages)
             addresses = _addresses_of(parse_parameters(row.params), messages)

@@ -124,11 +124,16 @@ async def add_people(
 
 
 async def open_survey(
-    s1: CoordinatorService, caller: Caller, survey: bytes, invited: int | None = None
+    s1: CoordinatorService,
+    caller: Caller,
+    survey: bytes,
+    invited: int | None = None,
+    seconds: int | None = None,
 ) -> None:
     """Let participants respond. A survey that is open already stays as it is.
 
     invited: how many the owner has listed; refused if the coordinator knows another number
+    seconds: until the closing time, if the owner wants it earlier than the parameters allow
     """
     async with s1.server.database.write() as tx:
         row = await find_owned_survey(tx, survey, caller)
@@ -158,14 +163,16 @@ async def open_survey(
             raise conflict(detail).with_code(
                 "too_few_people", known=row.invited, minimum=params.minimum
             )
-        await _begin(tx, s1, caller, row)
+        await _begin(tx, s1, caller, row, seconds)
     # The survey keys are part of the state now. Their wrapping key goes after the commit: a crash
     # before it would leave keys that nobody can read.
     await asyncio.to_thread(s1.server.keys.destroy, wrapping_key_name(params.keys.coordinator))
     s1.changed.set()
 
 
-async def _begin(tx: Transaction, s1: CoordinatorService, caller: Caller, row: SurveyRow) -> None:
+async def _begin(
+    tx: Transaction, s1: CoordinatorService, caller: Caller, row: SurveyRow, seconds: int | None
+) -> None:
     """Write the first state, and a row for everybody on the list."""
     params = parse_parameters(row.params)
     used_keys = await survey_keys.use(tx, s1.server.keys, caller, params, params.keys.coordinator)
@@ -181,7 +188,12 @@ async def _begin(tx: Transaction, s1: CoordinatorService, caller: Caller, row: S
     await s1.states.begin(tx, row, state)
     await _write_invited(tx, s1, row)
     now = s1.server.clock()
-    await states.update(tx, row.id, opened_at=now, since=now, due_at=due_at(state, now))
+    due = due_at(state, now)
+    # Never later than the parameters say, which participants read: only extending does that, and
+    # everybody can see it.
+    if seconds is not None and due is not None:
+        due = min(due, now + 1000 * seconds)
+    await states.update(tx, row.id, opened_at=now, since=now, due_at=due)
 
 
 async def _write_invited(tx: Transaction, s1: CoordinatorService, row: SurveyRow) -> None:

@@ -56,8 +56,24 @@ export const decimalPoint = () =>
   new Intl.NumberFormat(current).formatToParts(0.5).find((part) => part.type === "decimal").value;
 
 /** A fraction as a percentage, without the percent sign. */
-export const formatPercent = (share) =>
-  formatNumber(100 * share, { maximumFractionDigits: 1, signDisplay: "negative" });
+export const formatPercent = (share, decimals = 1) =>
+  formatNumber(100 * share, {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+    signDisplay: "negative",
+  });
+
+const MOST_DECIMALS = 6;
+
+/**
+ * Decimal places of all percentages of a table whose rows have intervals {low, high}: as many as
+ * the widest one allows, so that shares can be compared and no accuracy is suggested.
+ */
+export function decimalsFor(rows) {
+  const half = Math.max(...rows.map(({ low, high }) => high - low)) / 2;
+  if (half <= 0) return 1;
+  return Math.min(Math.max(1, -Math.floor(Math.log10(100 * half))), MOST_DECIMALS);
+}
 
 // The random generator behind all noise is not known to be good to a smaller probability than this.
 const SMALLEST_STATED = 1e-30;

@@ -5,9 +5,11 @@ import { bytesText } from "../client/bytes.js";
 import { unscaled } from "../client/canonical_json.js";
 import { toDouble } from "../client/decimals.js";
 import { estimates } from "../client/estimates.js";
+import { hasOneOperator } from "../client/operators.js";
 import { axisOf, chart, drawingRow, meanChart } from "./chart.js";
 import { element, ownerText } from "./dom.js";
-import { formatNumber, formatPercent, formatSmall, translate } from "./language.js";
+import { decimalsFor, formatNumber, formatPercent, formatSmall, translate } from "./language.js";
+import { operatorNames } from "./operators.js";
 import {
   answerLabels, missingLabel, questionText, wordsElement, wordsOf,
 } from "./question_words.js";
@@ -34,6 +36,9 @@ export function resultSection(params, published) {
     element("p", { class: "quiet" }, say(params, "resultText")),
     element("p", { class: "quiet" }, say(params, validity, votes)),
     element("p", { class: "quiet" }, translate("resultRealized", privacy)),
+    hasOneOperator(params)
+      ? ownerText("p", translate("resultOneOperator", operatorNames(params)), { class: "warning" })
+      : null,
   );
 }
 
@@ -90,13 +95,15 @@ function resultTable(question, rows, label, caption) {
     element("th", { scope: "col" }, translate(name)),
   );
   const axis = axisOf(rows);
+  const decimals = decimalsFor(rows.filter(({ measure }) => measure === "share"));
   const draw = (row) => (row.measure === "share" ? chart(row, axis) : drawMean(question, row));
+  const rowsOf = (row) => [textRow(row, label, decimals), drawingRow(3, draw(row))];
   return element(
     "table",
     {},
     ownerText("caption", caption),
     element("thead", {}, element("tr", {}, headings)),
-    element("tbody", {}, rows.flatMap((row) => [textRow(row, label), drawingRow(3, draw(row))])),
+    element("tbody", {}, rows.flatMap(rowsOf)),
   );
 }
 
@@ -109,9 +116,9 @@ function drawMean(question, row) {
   return meanChart(row, [least, least + largest * toDouble(unit)]);
 }
 
-function textRow(row, label) {
+function textRow(row, label, decimals) {
   const isShare = row.measure === "share";
-  const format = isShare ? formatPercent : formatMean;
+  const format = isShare ? (share) => formatPercent(share, decimals) : formatMean;
   const range = { low: format(row.low), high: format(row.high) };
   const value = format(row.estimate);
   return element(

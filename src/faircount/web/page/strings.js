@@ -67,6 +67,9 @@ const en = {
   promiseServers:
     "This also holds against each of the two organizations, even if up to {phi} other " +
     "participants tell everything they know.",
+  promiseOneServerShares:
+    "This holds even if up to {phi} other participants tell everything they know. It does not hold " +
+    "against {s1}, which runs both servers and could combine the shares.",
   promiseServerNoise:
     "This also holds against each of the two organizations, even if other participants tell it " +
     "everything they know, as long as the other organization adds its random noise and keeps it " +
@@ -289,6 +292,9 @@ const en = {
   resultUnproven:
     "The answers carry no proof that each is exactly one vote: a manipulated program could have " +
     "counted for more.",
+  resultOneOperator:
+    "Both servers were run by {s1}, which could have read every answer. The privacy achieved holds " +
+    "against everybody else.",
   resultRealized: "Privacy achieved: epsilon = {epsilon}, delta = {delta}.",
   percent: "{value} %",
   range: "{low} to {high} %",
@@ -401,6 +407,9 @@ const de = {
   promiseServers:
     "Das gilt auch gegenüber jeder der beiden Organisationen, selbst wenn bis zu {phi} andere " +
     "Teilnehmende alles verraten, was sie wissen.",
+  promiseOneServerShares:
+    "Das gilt, selbst wenn bis zu {phi} andere Teilnehmende alles verraten, was sie wissen. Es gilt " +
+    "nicht gegenüber {s1}: Dort laufen beide Server, und die Anteile ließen sich zusammenfügen.",
   promiseServerNoise:
     "Das gilt auch gegenüber jeder der beiden Organisationen, selbst wenn andere Teilnehmende " +
     "ihr alles verraten, was sie wissen. Voraussetzung ist, dass die jeweils andere Organisation " +
@@ -641,6 +650,9 @@ const de = {
   resultUnproven:
     "Bei diesen Antworten ist nicht bewiesen, dass jede genau eine Stimme ist: Ein manipuliertes " +
     "Programm könnte mehrfach gezählt haben.",
+  resultOneOperator:
+    "Beide Server wurden von {s1} betrieben; dort hätte jede Antwort gelesen werden können. Der " +
+    "erreichte Schutz gilt gegenüber allen anderen.",
   resultRealized: "Erreichter Schutz: epsilon = {epsilon}, delta = {delta}.",
   percent: "{value} %",
   range: "{low} bis {high} %",

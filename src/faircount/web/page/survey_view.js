@@ -85,11 +85,13 @@ function singleAnswer(params) {
 
 /** Against whom the promise holds, and whom that relies on. */
 function adversaries(params) {
+  const isAlone = hasOneOperator(params);
+  const names = operatorNames(params);
   if (noiseSource(params) === "users") {
-    return translate("promiseServers", { phi: formatNumber(params.phi) });
+    const name = isAlone ? "promiseOneServerShares" : "promiseServers";
+    return translate(name, { phi: formatNumber(params.phi), ...names });
   }
-  const name = hasOneOperator(params) ? "promiseOneServer" : "promiseServerNoise";
-  return translate(name, operatorNames(params));
+  return translate(isAlone ? "promiseOneServer" : "promiseServerNoise", names);
 }
 
 /** Who adds the noise: "users" or "servers". */

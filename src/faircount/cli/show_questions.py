@@ -1,0 +1,124 @@
+"""How the result of a survey or a questionnaire looks in a terminal: a table per question."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from faircount.cli.show import BAR_WIDTH, cell, make_definitions, make_table, print_notes
+
+if TYPE_CHECKING:
+    from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
+    from faircount.estimation.sheet_texts import SheetWords
+
+
+def show_questions(
+    out: Console, result: "QuestionnaireResult", level: float, covers: str = "users"
+) -> None:
+    """Show a result in the language of its survey; that of a table is shown in English."""
+    from faircount.estimation.sheet_texts import sheet_words_of
+
+    words = sheet_words_of(result)
+    if result.simulation:
+        out.print(f"[bold]{words.general.simulation}[/bold]\n")
+    if result.record is not None:
+        out.print(make_definitions(words.general.record_lines(result.record)))
+        out.print()
+    title = result.questionnaire.title if result.record is None else ""
+    heading = f"{title}: {words.heading(result)}" if title else words.heading(result)
+    out.print(heading, markup=False)
+    found = result.estimates(level, covers=covers)
+    out.print()
+    # A survey with one question has named it above.
+    print_questions(out, found, words, is_named=len(found) > 1 or result.record is None)
+    print_notes(out, result.notes)
+    _show_statements(out, result, found, words)
+
+
+def print_questions(
+    out: Console,
+    found: Sequence["QuestionEstimates"],
+    words: "SheetWords",
+    *,
+    is_named: bool,
+    truth: Mapping[int, Sequence[float]] | None = None,
+) -> None:
+    """Print a table per question, and below them what explains estimates that look wrong.
+
+    truth: true shares of all answers by number of the question, where they are known
+    """
+    for place, question in enumerate(found):
+        if place:
+            out.print()
+        if is_named:
+            out.print(cell(question.title), style="bold")
+        _print_question(out, question, words, (truth or {}).get(question.number))
+    if any(question.has_outside for question in found):
+        out.print(f"\n{words.general.outside_note}.", markup=False)
+    for note in filter(None, map(words.general.sum_note, found)):
+        out.print(f"\n{note}", markup=False)
+
+
+def _print_question(
+    out: Console,
+    question: "QuestionEstimates",
+    words: "SheetWords",
+    truth: Sequence[float] | None,
+) -> None:
+    """Print estimate, interval and bar of every answer, and the truth where it is known.
+
+    An estimate outside its interval is marked, and the mark is explained below all tables.
+    """
+    from faircount.estimation.presentation import OUTSIDE_MARK
+    from faircount.estimation.sheet_estimates import is_outside, is_share
+    from faircount.estimation.sheet_texts import decimals_of
+
+    unmarked = " " if question.has_outside else ""
+    shows_consistent = question.unusual_sum is not None
+    longest = max([row.estimate for row in question.estimates if is_share(row)], default=0.0)
+    item_heading, estimate_heading, *_, consistent_heading = words.general.columns
+    level = question.coverage.level
+    headings = [item_heading, estimate_heading, words.general.interval_heading(level)]
+    headings += [consistent_heading] if shows_consistent else []
+    headings += [""] if truth is None else ["truth", ""]
+    rows = []
+    for place, row in enumerate(question.estimates):
+        digits = decimals_of(question, row)
+        mark = OUTSIDE_MARK if is_outside(row) else unmarked
+        cells = [
+            words.label(question, row),
+            words.value(row, row.estimate, digits),
+            f"{words.range(row, digits)}{mark}",
+        ]
+        if shows_consistent:
+            cells.append(words.value(row, row.consistent, digits))
+        if truth is not None:
+            cells.append(words.percent(truth[place], digits) if place < len(truth) else "")
+        share = row.estimate / longest if is_share(row) and longest > 0 else 0.0
+        cells.append("█" * max(0, round(BAR_WIDTH * share)))
+        rows.append(cells)
+    table = make_table(headings, rows, left=(0, len(headings) - 1))
+    table.columns[-1].style = "cyan"
+    out.print(table)
+
+
+def _show_statements(
+    out: Console,
+    result: "QuestionnaireResult",
+    found: Sequence["QuestionEstimates"],
+    words: "SheetWords",
+) -> None:
+    """Print what the intervals cover, what the result assumes and what it guarantees."""
+    general = words.general
+    coverage = found[0].coverage
+    out.print(
+        f"\n{general.intervals}: {general.interval_text(coverage.level, coverage)}.", markup=False
+    )
+    if result.validity is not None and result.validity.proven:
+        out.print(f"{general.reports}: {general.statement(result)}", markup=False)
+    else:
+        out.print(general.assumption_text(result), markup=False)
+    out.print(f"{general.privacy}: {general.sentence(result.guarantee)}", markup=False)
+    for line in words.privacy_lines(result):
+        out.print(f"{line}.", markup=False)
+    out.print(f"{general.running_again}: {general.repetition}.", markup=False)

@@ -1,0 +1,204 @@
+"""Words about the questions of a result, in the languages of the pages."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from faircount.accounting.guarantee import format_rounded_up
+from faircount.core.questions import Table
+from faircount.core.questions.kinds import (
+    NO_ANSWER_LABEL,
+    NOT_APPLICABLE_LABEL,
+    SKIP_LABEL,
+    SeveralItems,
+    SumQuestion,
+)
+from faircount.estimation.presentation import count_decimals
+from faircount.estimation.result_texts import ResultWords, words_of
+from faircount.estimation.sheet_estimates import (
+    ALL_LABEL,
+    ANSWERED_LABEL,
+    MEAN,
+    MEDIAN,
+    OF_ANSWERED,
+    SHARE,
+    Estimate,
+    is_share,
+)
+from faircount.estimation.sheet_result import TOGETHER, QuestionEstimates, QuestionnaireResult
+
+EXACT_DECIMALS = 2
+"""Decimal places of a mean without error, as at a very large epsilon."""
+
+
+@dataclass(frozen=True)
+class SheetWords:
+    """What one language says about questions.
+
+    general:    the words that all results have
+    decimal:    sign between the digits of a number
+    measures:   what is estimated
+    labels:     answers that are not written by the owner
+    table:      what the columns of a table are called
+    questions, question, items: how many there are of them
+    together:   follows a guarantee that is for several questions
+    group, several_groups: what a single answer loses
+    """
+
+    general: ResultWords
+    decimal: str
+    measures: Mapping[str, str]
+    labels: Mapping[str, str]
+    questions: str
+    question: str
+    items: str
+    people: str
+    users: str
+    together: str
+    single: str
+    group: str
+
+    def percent(self, share: float, digits: int) -> str:
+        """A share as a percentage."""
+        return self.general.percent(share, digits)
+
+    def value(self, row: Estimate, value: float, digits: int) -> str:
+        """A share in percent, or a mean as a number."""
+        if is_share(row):
+            return self.percent(value, digits)
+        return f"{value:z.{digits}f}".replace(".", self.decimal)
+
+    def range(self, row: Estimate, digits: int) -> str:
+        """The interval of an estimate."""
+        if is_share(row):
+            return self.general.range(row.low, row.high, digits)
+        low, high = (self.value(row, end, digits) for end in (row.low, row.high))
+        return f"{low} {self.labels['to']} {high}"
+
+    def label(self, question: QuestionEstimates, row: Estimate) -> str:
+        """The answer and, if it is not simply a share, what is estimated about it."""
+        answer = self.answer(question, row)
+        if row.measure == SHARE:
+            return answer
+        measure = self.measures[row.measure]
+        return f"{answer} ({measure})" if answer else measure
+
+    def answer(self, question: QuestionEstimates, row: Estimate) -> str:
+        """The answer; those that no owner wrote are in this language."""
+        asked = question.question
+        own = row.answer
+        if isinstance(asked, Table) and own not in asked.answers:
+            # A margin: one side is the word for all.
+            first = own.removeprefix(f"{ALL_LABEL} / ")
+            if first != own:
+                return f"{self.labels[ALL_LABEL]} / {first}"
+            return f"{own.removesuffix(ALL_LABEL)}{self.labels[ALL_LABEL]}"
+        if isinstance(asked, SumQuestion) and own == ANSWERED_LABEL:
+            return self.labels[ANSWERED_LABEL]
+        # An item may be called "no answer", so that row is known by its place.
+        is_missing = own in (SKIP_LABEL, NOT_APPLICABLE_LABEL)
+        if isinstance(asked, SeveralItems) and asked.may_be_missing:
+            is_missing = row is question.estimates[len(asked.items)]
+        return self.labels[own] if is_missing else own
+
+    def heading(self, result: QuestionnaireResult) -> str:
+        """What a result is about, in a line."""
+        noun = self.users if result.record is None else self.people
+        counted = noun.format(count=self.general.number(result.included))
+        return f"{result.name}, {counted}, {self.size(result)}"
+
+    def size(self, result: QuestionnaireResult) -> str:
+        """How many questions there are or, of a single choice, how many items."""
+        (first, *others) = result.questions
+        if others:
+            return self.questions.format(count=len(result.questions))
+        return self.items.format(count=len(first.shares)) if first.shares else self.question
+
+    def privacy_lines(self, result: QuestionnaireResult) -> list[str]:
+        """For whom and for what the guarantee is, where there are several questions."""
+        if len(result.questions) < 2:
+            return []
+        groups: dict[int, tuple[float | None, list[int]]] = {}
+        for question in result.questions:
+            groups.setdefault(question.group, (question.epsilon, []))[1].append(question.number)
+        lines = [self.together]
+        if len(groups) > 1:
+            parts = (self._describe_group(*group) for group in groups.values())
+            lines.append(f"{self.single}: {'; '.join(parts)}")
+        return lines
+
+    def _describe_group(self, epsilon: float | None, numbers: Iterable[int]) -> str:
+        loss = format_rounded_up(epsilon or 0.0, 4).replace(".", self.decimal)
+        return self.group.format(epsilon=loss, questions=", ".join(map(str, numbers)))
+
+
+def decimals_of(question: QuestionEstimates, row: Estimate) -> int:
+    """Decimal places of an estimate: the same for all shares of a question.
+
+    A mean has one place more than its half-width begins at, so that two digits of it are seen.
+    """
+    if not is_share(row):
+        width = row.high - row.low
+        return count_decimals(width / 20) if width > 0 else EXACT_DECIMALS
+    widths = [other.high - other.low for other in question.estimates if is_share(other)]
+    return count_decimals(100 * max(widths) / 2, least=1)
+
+
+_ENGLISH = {
+    "measures": {
+        MEAN: "mean",
+        MEDIAN: "median",
+        MEAN + OF_ANSWERED: f"mean{OF_ANSWERED}",
+        SHARE + OF_ANSWERED: f"share{OF_ANSWERED}",
+    },
+    "labels": {
+        SKIP_LABEL: SKIP_LABEL,
+        NOT_APPLICABLE_LABEL: NOT_APPLICABLE_LABEL,
+        ANSWERED_LABEL: ANSWERED_LABEL,
+        ALL_LABEL: ALL_LABEL,
+        NO_ANSWER_LABEL: NO_ANSWER_LABEL,
+        "to": "to",
+    },
+    "decimal": ".",
+    "questions": "{count} questions",
+    "question": "1 question",
+    "items": "{count} items",
+    "people": "{count} people counted",
+    "users": "{count} users",
+    "together": f"This holds {TOGETHER}",
+    "single": "A single answer loses at most",
+    "group": "epsilon {epsilon} (question {questions})",
+}
+
+_GERMAN = {
+    "measures": {
+        MEAN: "Mittelwert",
+        MEDIAN: "Median",
+        MEAN + OF_ANSWERED: "Mittelwert unter denen, die geantwortet haben",
+        SHARE + OF_ANSWERED: "Anteil unter denen, die geantwortet haben",
+    },
+    "labels": {
+        SKIP_LABEL: "keine Angabe",
+        NOT_APPLICABLE_LABEL: "trifft nicht zu",
+        ANSWERED_LABEL: "beantwortet",
+        ALL_LABEL: "alle",
+        NO_ANSWER_LABEL: "keine Antwort",
+        "to": "bis",
+    },
+    "decimal": ",",
+    "questions": "{count} Fragen",
+    "question": "1 Frage",
+    "items": "{count} Antworten",
+    "people": "{count} Personen gezählt",
+    "users": "{count} Personen",
+    "together": "Das gilt für alle Antworten einer Person zusammen",
+    "single": "Eine einzelne Antwort verliert höchstens",
+    "group": "Epsilon {epsilon} (Frage {questions})",
+}
+
+_LANGUAGES: Mapping[str, Mapping[str, object]] = {"en": _ENGLISH, "de": _GERMAN}
+
+
+def sheet_words_of(result: object) -> SheetWords:
+    """The words of a result, in the language of its survey."""
+    general = words_of(result)
+    return SheetWords(general=general, **_LANGUAGES[general.language])  # type: ignore[arg-type]
