@@ -19,7 +19,11 @@ from faircount.core.questions.kinds import (
 )
 from faircount.core.questions.published import format_decimal
 from faircount.estimation.sheet_estimates import MEDIAN, OF_ANSWERED, Estimate, is_share
-from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult, decimals_of
+from faircount.estimation.sheet_result import (
+    QuestionEstimates,
+    QuestionnaireResult,
+    decimals_of,
+)
 from faircount.estimation.trend import Trend
 
 WORDS = {

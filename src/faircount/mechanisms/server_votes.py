@@ -66,8 +66,8 @@ class ServerVotes(ServerNoise):
                 f"{self.name} counts 2 to {MOST_ITEMS} items, not {self.N}: with more of them "
                 "choose server-laplace, whose error is next to the same"
             )
-        # The table of radii refuses an epsilon for which it has no useful noise.
-        _ = self._noise_of_one.noises[0].table
+        # Not when the servers draw: people would have answered in vain.
+        self._noise_of_one.check_drawable()
 
     @cached_property
     def _noise_of_one(self) -> JointNoise:

@@ -93,18 +93,18 @@ function guarantee({ charts, promised, guarantee: { holds }, codes, record }) {
   );
 }
 
+/** That one operator ran both servers, or may have; null with two. */
+function operatorWarning({ one_operator: isOne, s1_operator: name }) {
+  if (!isOne) return null;
+  return sentence(name ? "guaranteeOneOperator" : "guaranteeNoOperator", {}, { class: "warning" });
+}
+
 /** What a single one of several answers loses at most, if that is less than all of them. */
 function singleLine(charts) {
   const groups = new Set(charts.map(({ group }) => group));
   if (groups.size < 2) return null;
   const largest = Math.max(...charts.map(({ epsilon }) => epsilon));
   return sentence("promiseSingle", { sure: formatNumber(attackerCertainty(largest)) });
-}
-
-/** That one operator ran both servers, or may have; null with two. */
-function operatorWarning({ one_operator: isOne, s1_operator: name }) {
-  if (!isOne) return null;
-  return sentence(name ? "guaranteeOneOperator" : "guaranteeNoOperator", {}, { class: "warning" });
 }
 
 /** The guarantee with its adversary and its condition. */

@@ -42,6 +42,8 @@ const en = {
     "up, or ask everybody.",
   problem_branch_items: "Tick the answers to question {earlier} with which this one is asked.",
   problem_text_too_long: "Questions and answers have at most {most} characters.",
+  problem_one_question_only:
+    "This mechanism is for one question with exactly one answer. Leave the choice to the planner.",
   problem_too_many_questions: "A survey has at most {most} questions.",
   about_translations:
     "The texts in other languages do not fit the questions any more. Remove the other languages, " +
@@ -795,6 +797,9 @@ const de = {
   problem_branch_items:
     "Setzen Sie Häkchen bei den Antworten auf Frage {earlier}, mit denen diese gestellt wird.",
   problem_text_too_long: "Fragen und Antworten haben höchstens {most} Zeichen.",
+  problem_one_question_only:
+    "Dieses Verfahren ist für eine Frage mit genau einer Antwort. Überlassen Sie die Wahl dem " +
+    "Planer.",
   problem_too_many_questions: "Eine Umfrage hat höchstens {most} Fragen.",
   about_translations:
     "Die Texte in anderen Sprachen passen nicht mehr zu den Fragen. Entfernen Sie die anderen " +
