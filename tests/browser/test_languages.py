@@ -190,7 +190,16 @@ REFUSING = [
 ]
 
 # Functions that make an error with its code, or one that is caught where it is raised.
-CODED = {"_too_large", "too_many_invited", "write_error", "ValueError"}
+CODED = {
+    *("_too_large", "too_many_invited", "write_error", "ValueError"),
+    *("_not_worthwhile", "_only_one_question"),
+}
+
+# Their arguments come from Python or the command line, and never from the dashboard.
+FOR_PROGRAMS = {
+    *("create", "create_survey", "read_questions", "_read_questionnaire", "_reword"),
+    "time_to_answer",
+}
 
 
 def codes() -> set[str]:
@@ -228,11 +237,17 @@ def test_every_refusal_that_the_dashboard_can_show_has_a_code() -> None:
 
 
 def without_python_create(path: Path) -> ast.Module:
-    """A module without `Survey.create`: its arguments come from Python or the command line."""
+    """A module without what is called only by Python programs and the command line."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name == "Survey":
-            node.body = [member for member in node.body if getattr(member, "name", "") != "create"]
+    if path.stem == "creation":
+        # `create` here is the function that the dashboard calls, too.
+        return _without(tree, FOR_PROGRAMS - {"create"})
+    return _without(tree, FOR_PROGRAMS)
+
+
+def _without(tree: ast.Module, names: set[str]) -> ast.Module:
+    for node in [tree, *(part for part in tree.body if isinstance(part, ast.ClassDef))]:
+        node.body = [member for member in node.body if getattr(member, "name", "") not in names]
     return tree
 
 
