@@ -18,6 +18,9 @@ import { checkOperators } from "../../src/faircount/web/client/operators.js";
 import { parseInvited, parse } from "../../src/faircount/web/client/parameters.js";
 import { decoysDelta, samplingDelta } from "../../src/faircount/web/client/privacy.js";
 import { prove } from "../../src/faircount/web/client/proof.js";
+import {
+  encodeSheet, openCells, readQuestionnaire,
+} from "../../src/faircount/web/client/questionnaire.js";
 import { Refusal } from "../../src/faircount/web/client/refusal.js";
 import { 
   agreeSecret, decrypt, deriveKey, encrypt, importSecretKey, keyInfo,
@@ -149,7 +152,8 @@ export const REPLAYS = {
     equal(hex(await paramsDigest(published)), one.digest, "digest");
     if (JSON.parse(one.published).topology === "servers") {
       const params = await parseInvited(published, unhex(one.digest));
-      equal(params.question, "What do you drink?", "question");
+      const [{ text }] = params.questionnaire.questions;
+      equal(typeof text, "string", "text of the first question");
       const parseOther = () => parseInvited(published, new Uint8Array(32));
       equal(await refused(parseOther, "another digest"), "digest", "reason");
     } else {
@@ -199,15 +203,28 @@ export const REPLAYS = {
   },
 
   async proven_reports(one) {
-    const { drawn } = await parse(textBytes(one.published));
-    const [size, { q, degree, proof }] = [one.items + one.coins, drawn.layout];
-    const wanted = [one.q, one.degree, one.coins, one.modulus];
-    equal([q, degree, proof.coins, proof.modulus], wanted, "layout");
+    const { drawn, mechanism, questionnaire } = await parse(textBytes(one.published));
+    const [size, { q, degree, proof }] = [one.bits + one.coins, drawn.layout];
+    const wanted = [one.q, one.degree, one.bits, one.coins, one.modulus];
+    equal([q, degree, proof.bits, proof.coins, proof.modulus], wanted, "layout");
     for (const report of one.reports) {
       const bits = report.row.slice(0, size);
+      if (mechanism === "server-joint") {
+        equal(encodeSheet(questionnaire, report.sheet), bits, "bits of the sheet");
+      }
       const blind = report.row.slice(size, size + one.degree);
       equal(prove(drawn.layout, bits, blind), report.row, "row");
       await judged({ ...one, ...report }, true);
+    }
+  },
+
+  sheets(one) {
+    const questionnaire = readQuestionnaire(one);
+    equal(questionnaire.constraints, one.constraints, "constraints");
+    equal(questionnaire.openings.map((weights) => ({ weights })), one.openings, "openings");
+    for (const { sheet, bits, cells } of one.sheets) {
+      equal(encodeSheet(questionnaire, sheet), bits, "bits");
+      equal(openCells(questionnaire, bits), cells, "cells");
     }
   },
 

@@ -26,6 +26,7 @@ from faircount.core.questions import (
     YesNo,
 )
 from faircount.estimation.result import Result
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
@@ -100,7 +101,7 @@ def test_a_changed_answer_is_noticed_by_the_replay(library_page) -> None:
     ids=["small field", "large field", "proven", "proven in a large field"],
 )
 def test_bodies_of_the_client_make_a_survey(mechanism) -> None:
-    result = surveyed(mechanism, [at % 3 for at in range(11)])
+    result = voted(mechanism, [at % 3 for at in range(11)])
     assert result.included == 11
     assert np.rint(result.estimates * 11).tolist() == [4, 4, 3]
 
@@ -148,7 +149,7 @@ def test_sheets_of_the_client_make_a_survey_and_false_ones_are_refused() -> None
 
 
 def test_two_answers_share_one_draw_so_that_the_total_is_exact() -> None:
-    result = surveyed(
+    result = voted(
         Laplace(items=["no", "yes"], users=40, epsilon=0.1), [at % 2 for at in range(40)]
     )
     assert sum(result.aggregate) == result.included == 40
@@ -156,7 +157,12 @@ def test_two_answers_share_one_draw_so_that_the_total_is_exact() -> None:
     assert abs(result.aggregate[0] - 20) <= 200
 
 
-def surveyed(mechanism, people: list) -> Result:
+def voted(mechanism, people: list) -> Result:
+    """The counts of a mechanism with one question."""
+    return surveyed(mechanism, people).count_votes()
+
+
+def surveyed(mechanism, people: list) -> QuestionnaireResult:
     """The result if everybody uses the browser's client, with answers or forged reports."""
     survey = set_up(mechanism, SERVERS, SystemEntropy())
     invited = [
@@ -178,7 +184,7 @@ def test_what_is_not_one_vote_is_refused_by_the_servers_whatever_the_client_prov
     numbers = [[0, 0, 1], [50, -49, 0], [1, 1, 0], [0, 0, 0], [2, -1, 0]]
     lies = [{"forged": forged} for forged in numbers]  # the first is a vote after all
     mechanism = ServerLaplace(items=ITEMS, users=14, epsilon=50.0, dropouts=5)
-    result = surveyed(mechanism, [*honest, *lies])
+    result = voted(mechanism, [*honest, *lies])
     assert (result.validity.counted, result.validity.refused) == (10, 4)
     assert np.rint(result.estimates * 10).tolist() == [3, 3, 4]
 
@@ -192,7 +198,7 @@ def test_what_is_not_one_vote_is_refused_by_the_servers_whatever_the_client_prov
     ids=["server-coins", "placed-coins"],
 )
 def test_votes_with_coins_are_proven_too(mechanism, flipped: int) -> None:
-    result = surveyed(mechanism, [1] * 40)
+    result = voted(mechanism, [1] * 40)
     assert (result.validity.counted, result.validity.refused) == (40, 0)
     for at, count in enumerate(result.aggregate):
         heads = count - 40 * (at == 1)

@@ -374,3 +374,20 @@ def test_tables_of_large_sheets_are_computed_alike() -> None:
         assert said["digest"] == digest_of(mechanism)
         assert said["delta"] == pytest.approx(mechanism.table_delta, rel=1e-12)
         assert said["span"] == span_of(mechanism, 1000)
+
+
+def test_intervals_of_much_noise_are_those_of_the_library() -> None:
+    """Radii in the hundreds, where the page integrates over a circle and Python adds up."""
+    questions = (
+        Table(text="?", columns_text="?", rows=("a", "b", "c"), columns=("d", "e", "f")),
+        ScaleCounts(text="?", items=("a", "b", "c", "d", "e"), skip=True),
+        MostOf(text="?", items=("a", "b", "c", "d"), most=2),
+    )
+    mechanism = noisy(Questionnaire(questions), (QuestionGroup.of(0.2, range(3)),))
+    counts = [*range(40, 200, 20), 1000 - sum(range(40, 200, 20)), 400, 300, 100, 100, 60, 40]
+    counts += [500, -20, 300, 7]
+    (group,) = mechanism.groups
+    groups = [{"epsilon": str(group.scaled_epsilon), "questions": list(group.questions)}]
+    case = {"plain": to_plain(mechanism.questionnaire), "groups": groups, "users": 1000}
+    (said,) = in_javascript([{**case, "included": 1000, "counts": counts}])
+    check_estimates(mechanism, counts, 1000, said["estimates"])

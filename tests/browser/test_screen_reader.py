@@ -3,10 +3,23 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from playwright.sync_api import Page, expect
+
+from faircount.core.questions import (
+    Branch,
+    MostOf,
+    Number,
+    OneOf,
+    QuestionGroup,
+    Questionnaire,
+    Table,
+    YesNo,
+)
+from faircount.mechanisms.server_joint import ServerJoint
 
 # What somebody can use, with the state that a reader must be told besides role and name.
 STATES = {
@@ -192,6 +205,63 @@ def test_the_page_from_the_question_to_the_result(trial, visitor) -> None:
     assert re.search(r"rowheader, Brackwater", words)
     assert re.search(r"cell, 80\.0\u00a0%", words)
     drawings_are_told(page)
+
+
+def test_a_questionnaire_from_the_form_to_the_result(trial, visitor) -> None:
+    questions = (
+        YesNo(text="Would you recommend us?"),
+        OneOf(text="Why not?", items=("pay", "hours", "people"), only_if=Branch(0, (0,))),
+        MostOf(text="What matters?", items=("pay", "hours", "people"), most=2),
+        Number(text="Hours per week?", low=Fraction(0), high=Fraction(60), skip=True),
+        Table(text="Shift?", columns_text="Team?", rows=("early", "late"), columns=("red", "blue")),
+    )
+    asked = Questionnaire(questions, "Work", "en")
+    groups = (QuestionGroup.of(50.0, range(len(asked))),)
+    links = trial.create(
+        4,
+        mechanism=ServerJoint(
+            questionnaire=asked, groups=groups, epsilon=50.0, users=4, dropouts=2
+        ),
+    )
+    for link in links[:2]:
+        page = visitor(**WIDE).new_page()
+        page.goto(link)
+        answer_questionnaire(page)
+    trial.close()
+    page.get_by_role("button", name="Were my answers counted?").click()
+    heard(page, "Your answers were counted")
+    words = said(page)
+    assert "heading, 4. Hours per week?" in words
+    assert "rowheader, mean of those who answered" in words
+    drawings_are_told(page)
+
+
+def answer_questionnaire(page: Page) -> None:
+    """Every question is a group with a name; what appears or is missing is announced."""
+    page.get_by_role("group", name="1. Would you recommend us?").wait_for()
+    listen(page)
+    page.get_by_role("button", name="Continue").click()
+    heard(page, "Please choose an answer first.")
+    page.get_by_label("no", exact=True).check()
+    heard(page, "Another question has appeared below.")
+    words = said(page)
+    for number, text in enumerate(("Would you", "Why not?", "What matters?", "Hours"), 1):
+        assert re.search(f"(group|radiogroup), {number}. {re.escape(text)}", words)
+    assert "textbox, 4. Hours per week?" in words
+    assert "combobox, Shift?" in words
+    page.get_by_role("radio", name="hours").check()
+    page.get_by_role("checkbox", name="pay").check()
+    heard(page, "1 of at most 2 chosen")
+    page.get_by_role("textbox").fill("40")
+    page.get_by_role("combobox", name="Shift?").select_option("late")
+    page.get_by_role("combobox", name="Team?").select_option("red")
+    page.get_by_role("button", name="Continue").click()
+    heard(page, "Send these answers?")
+    words = said(page)
+    assert "2. Why not?" in words
+    page.get_by_role("button", name="Send").click()
+    heard(page, "Thank you! Your answers have arrived")
+    said(page)
 
 
 def test_a_refusal_is_announced(trial, visitor) -> None:

@@ -5,7 +5,7 @@ import { taggedHash, paramsDigest } from "../../src/faircount/web/client/digests
 import {
   extensionField, modulus, multiply,
 } from "../../src/faircount/web/client/extension_field.js";
-import { expand } from "../../src/faircount/web/client/field.js";
+import { expand, residue } from "../../src/faircount/web/client/field.js";
 import { deriveKey } from "../../src/faircount/web/client/encryption.js";
 import {
   interpolation, minus, plus, vanishing,
@@ -48,12 +48,15 @@ export async function pointOf(published, values, q, k) {
 
 /** A server's verifier share for its share of a row. */
 export function verifierShareOf(field, one, share, point) {
-  const size = one.items + one.coins;
+  const size = one.bits + one.coins;
   const bits = share.slice(0, size);
   const blind = share.slice(size, size + one.degree);
   const h = share.slice(size + one.degree);
-  const votes = bits.slice(0, one.items).reduce((sum, bit) => plus(sum, bit, field.q), 0);
-  return [...blindedAt(field, bits, blind, point), ...valueAt(field, h, point), votes];
+  const opened = one.constraints.map(({ weights }) => {
+    const whole = weights.reduce((sum, [at, weight]) => sum + BigInt(weight) * BigInt(bits[at]), 0n);
+    return Number(residue(whole, BigInt(field.q)));
+  });
+  return [...blindedAt(field, bits, blind, point), ...valueAt(field, h, point), ...opened];
 }
 
 /** Whether both verifier shares together are those of a valid report. */
@@ -62,6 +65,9 @@ export function accepts(field, one, first, second, point) {
   const whole = first.map((value, at) => plus(value, second[at], q));
   const [f, h] = [whole.slice(0, k), whole.slice(k, 2 * k)];
   const left = multiply(field, f, [minus(f[0], 1, q), ...f.slice(1)]);
-  const right = multiply(field, valueAt(field, vanishing(one.items + one.coins, q), point), h);
-  return whole[2 * k] === 1 && String(left) === String(right);
+  const right = multiply(field, valueAt(field, vanishing(one.bits + one.coins, q), point), h);
+  const areMet = one.constraints.every(({ value }, at) => {
+    return whole[2 * k + at] === Number(residue(BigInt(value), BigInt(q)));
+  });
+  return areMet && String(left) === String(right);
 }

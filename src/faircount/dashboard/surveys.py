@@ -26,7 +26,8 @@ from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.last_status import last_status, remember_status
 from faircount.dashboard.mailings import MailJobs, preview_mail, sent_mails
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
-from faircount.estimation.trend import match_questions, trend_rows
+from faircount.dashboard.question_results import describe_changes, describe_result
+from faircount.estimation.trend import match_questions
 from faircount.owner.budget import check_budget, existing_budget
 from faircount.owner.creation import create
 from faircount.owner.exports import KINDS, export_result, plain_result
@@ -310,7 +311,7 @@ class Surveys:
         found = survey.latest_ending()
         if isinstance(found, Aborted):
             return {"ended": ending_of(found).to_dict(), "spent": bool(found.spent)}
-        return plain_result(found)
+        return {**plain_result(found), "charts": describe_result(found)}
 
     def trend(self, name: str) -> dict[str, Any]:
         """How the result differs from the one before it; empty if there is none.
@@ -324,23 +325,8 @@ class Surveys:
         if not before:
             return {}
         last = max(before, key=_opening_time)
-        questions = []
-        for trend in last.trend(survey).questions:
-            (change,) = trend.changes
-            changes = []
-            for label, row, estimate in trend_rows(trend, change):
-                bounds = {"estimate": row.estimate, "low": row.low, "high": row.high}
-                named = {"item": label, "measure": estimate.measure}
-                changes.append({**named, **bounds, "clear": row.is_clear})
-            later = trend.series[-1]
-            questions.append({"number": later.number, "text": later.text, "changes": changes})
-        # The page of a survey with one question reads the changes themselves.
-        changes_of_one = questions[0]["changes"] if len(questions) == 1 else []
-        return {
-            "before": last.folder.path.name,
-            "changes": changes_of_one,
-            "questions": questions,
-        }
+        changes = describe_changes(last.trend(survey))
+        return {"before": last.folder.path.name, "questions": changes}
 
     def aggregator_status(self, name: str) -> dict[str, Any]:
         """The status at the aggregator, and the budget, or why they are not known right now."""

@@ -71,8 +71,11 @@ export const section = (title, ...content) =>
 export const details = (summary, ...content) =>
   element("details", {}, element("summary", {}, translate(summary)), ...content);
 
-/** A table that can be scrolled by keyboard if it is too wide; headings are names of texts. */
-export function table(caption, headings, rows) {
+/**
+ * A table that can be scrolled by keyboard if it is too wide; headings are names of texts. `name`
+ * tells it apart where several tables of a page have the same caption.
+ */
+export function table(caption, headings, rows, name = caption) {
   const cells = headings.map((name) => element("th", { scope: "col" }, translate(name)));
   const made = element(
     "table",
@@ -81,7 +84,7 @@ export function table(caption, headings, rows) {
     element("thead", {}, element("tr", {}, cells)),
     element("tbody", {}, rows),
   );
-  const box = { class: "scroll", tabindex: "0", role: "region", "aria-label": caption };
+  const box = { class: "scroll", tabindex: "0", role: "region", "aria-label": name };
   return element("div", box, made);
 }
 

@@ -228,7 +228,7 @@ const en = {
   stateNotInvited: "Nobody is invited yet",
 
   // form
-  groupQuestion: "Your question",
+  groupQuestion: "What you ask",
   groupOwner: "About you",
   groupPeople: "The people you ask",
   groupPrivacy: "Privacy",
@@ -242,11 +242,11 @@ const en = {
   kind_one: "One of several answers",
   kind_yes: "Yes or no",
   kind_any: "Any of several answers",
-  kind_most: "At most so many of several answers",
-  kind_scale: "Scale, with the share of every answer",
-  kind_mean: "Scale, with the mean only (more exact)",
-  kind_number: "Number in a range, with the mean",
-  kind_bands: "Number in bands, with shares and the median",
+  kind_most: "At most so many of several",
+  kind_scale: "Scale (share of every answer)",
+  kind_mean: "Scale (mean only, more exact)",
+  kind_number: "Number in a range (mean)",
+  kind_bands: "Number in bands (median)",
   kind_table: "Table of two questions",
   yesItems: "No\nYes",
   field_most: "How many of them people may choose",
@@ -264,7 +264,7 @@ const en = {
   field_skip: "Offer “prefer not to say”",
   field_branch: "Who is asked",
   branchNone: "Everybody",
-  branchQuestion: "Only with certain answers to {number}. {text}",
+  branchQuestion: "Only if: {number}. {text}",
   branchItems: "Asked with these answers",
   questionAdd: "Add a question",
   questionOther: "Other kinds, and “prefer not to say”",
@@ -541,6 +541,19 @@ const en = {
   resultText:
     "Bar: the estimate, which is right on average but can be below 0. Line: its interval, " +
     "which contains the true share among the people counted in 95 of 100 such surveys.",
+  resultAnswered: "Estimated shares among those who answered",
+  resultSide: "Estimated shares of the answers to: {text}",
+  resultMeasure: "Estimated for the {included} people who were counted",
+  gridCaption:
+    "{rows} (rows) and {columns} (columns): estimated shares among the {included} people counted",
+  gridAll: "All",
+  resultNearest:
+    "Tall mark, and the column “Consistent”: the nearest number that can be true. Shares are never " +
+    "negative, and where everybody gives exactly one answer they add up to 100 %; small ones are " +
+    "estimated too large, and large ones too small.",
+  resultProvenSheet:
+    "Responses counted: {counted}, each proven to be one sheet of possible answers. Rejected: " +
+    "{refused}.",
   resultProven:
     "Responses counted: {counted}, each proven to be exactly one vote. Rejected: {refused}.",
   resultConsistent:
@@ -548,6 +561,7 @@ const en = {
     "small ones are estimated too large and large ones too small.",
   trendTitle: "Changes since {before}",
   trendCaption: "Among the same people, in percentage points",
+  trendCaptionMean: "Among the same people, change of the mean or the median",
   trendChange: "Change",
   trendRange: "{low} to {high}",
   trendMeaning: "Meaning",
@@ -597,6 +611,11 @@ const en = {
   promise:
     "Imagine somebody who thinks that two answers of a person are equally likely. Even after " +
     "seeing the result, they can be at most {sure} % sure which one it is.",
+  promiseSeveral:
+    "Suppose that somebody thinks two ways to answer all questions are equally likely to be a " +
+    "person's. Even knowing the results, they can be at most {sure} % sure which one it is. This " +
+    "covers all answers of the person together.",
+  promiseSingle: "About a single answer, they can be at most {sure} % sure.",
   guaranteeOneOperator:
     "One operator ran both servers and could have read every answer: this was a trial. The " +
     "guarantee holds against everybody else.",
@@ -998,7 +1017,7 @@ const de = {
   stateDeleted: "Auf beiden Servern gelöscht",
   stateNotInvited: "Noch niemand eingeladen",
 
-  groupQuestion: "Ihre Frage",
+  groupQuestion: "Was Sie fragen",
   groupOwner: "Über Sie",
   groupPeople: "Wen Sie fragen",
   groupPrivacy: "Privatheit",
@@ -1011,12 +1030,12 @@ const de = {
   field_kind: "Art",
   kind_one: "Eine von mehreren Antworten",
   kind_yes: "Ja oder nein",
-  kind_any: "Beliebig viele von mehreren Antworten",
-  kind_most: "Höchstens so viele von mehreren Antworten",
-  kind_scale: "Skala, mit dem Anteil jeder Antwort",
-  kind_mean: "Skala, nur mit dem Mittelwert (genauer)",
-  kind_number: "Zahl in einem Bereich, mit dem Mittelwert",
-  kind_bands: "Zahl in Klassen, mit Anteilen und dem Median",
+  kind_any: "Beliebig viele Antworten",
+  kind_most: "Höchstens so viele Antworten",
+  kind_scale: "Skala (Anteil jeder Antwort)",
+  kind_mean: "Skala (nur Mittelwert, genauer)",
+  kind_number: "Zahl im Bereich (Mittelwert)",
+  kind_bands: "Zahl in Klassen (Median)",
   kind_table: "Tabelle aus zwei Fragen",
   yesItems: "Nein\nJa",
   field_most: "Wie viele davon man wählen darf",
@@ -1036,7 +1055,7 @@ const de = {
   field_skip: "„Keine Angabe“ anbieten",
   field_branch: "Wer gefragt wird",
   branchNone: "Alle",
-  branchQuestion: "Nur bei bestimmten Antworten auf {number}. {text}",
+  branchQuestion: "Nur wenn: {number}. {text}",
   branchItems: "Gestellt bei diesen Antworten",
   questionAdd: "Frage hinzufügen",
   questionOther: "Andere Arten, und „keine Angabe“",
@@ -1321,6 +1340,20 @@ const de = {
     "Balken: die Schätzung, die im Mittel stimmt, aber unter 0 liegen kann. Linie: ihr " +
     "Intervall; in 95 von 100 solchen Umfragen enthält es den wahren Anteil unter den gezählten " +
     "Personen.",
+  resultAnswered: "Geschätzte Anteile unter denen, die geantwortet haben",
+  resultSide: "Geschätzte Anteile der Antworten auf: {text}",
+  resultMeasure: "Geschätzt für die {included} gezählten Personen",
+  gridCaption:
+    "{rows} (Zeilen) und {columns} (Spalten): geschätzte Anteile unter den {included} gezählten " +
+    "Personen",
+  gridAll: "Alle",
+  resultNearest:
+    "Hohe Marke und Spalte „Stimmig“: die nächste Zahl, die wahr sein kann. Anteile sind nie " +
+    "negativ, und wo alle genau eine Antwort geben, ergeben sie zusammen 100 %; kleine werden zu " +
+    "groß und große zu klein geschätzt.",
+  resultProvenSheet:
+    "Gezählte Antworten: {counted}, jede nachweislich ein Bogen möglicher Antworten. Abgewiesen: " +
+    "{refused}.",
   resultProven:
     "Gezählte Antworten: {counted}, jede nachweislich genau eine Stimme. Abgewiesen: {refused}.",
   resultConsistent:
@@ -1328,6 +1361,7 @@ const de = {
     "aber kleine werden zu groß und große zu klein geschätzt.",
   trendTitle: "Änderungen seit {before}",
   trendCaption: "Unter denselben Personen, in Prozentpunkten",
+  trendCaptionMean: "Unter denselben Personen, Änderung von Mittelwert oder Median",
   trendChange: "Änderung",
   trendRange: "{low} bis {high}",
   trendMeaning: "Bedeutung",
@@ -1382,6 +1416,12 @@ const de = {
   promise:
     "Angenommen, jemand hält zwei Antworten einer Person für gleich wahrscheinlich. Selbst wer " +
     "das Ergebnis kennt, kann dann höchstens zu {sure} % sicher sein, welche es ist.",
+  promiseSeveral:
+    "Angenommen, jemand hält zwei Arten, alle Fragen zu beantworten, bei einer Person für gleich " +
+    "wahrscheinlich. Selbst wer die Ergebnisse kennt, kann dann höchstens zu {sure} % sicher sein, " +
+    "welche es ist. Das gilt für alle Antworten der Person zusammen.",
+  promiseSingle:
+    "Bei einer einzelnen Antwort kann diese Person höchstens zu {sure} % sicher sein.",
   guaranteeOneOperator:
     "Ein Betreiber hat beide Server betrieben und hätte jede Antwort lesen können: Das war ein " +
     "Probelauf. Die Garantie gilt gegenüber allen anderen.",

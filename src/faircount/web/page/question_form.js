@@ -67,7 +67,7 @@ function questionGroup(params, draft, number, update) {
   const words = wordsOf(params);
   const texts = words.questions[number];
   const name = `question-${number}`;
-  const problem = element("p", { id: `${name}-problem`, class: "warning", hidden: true });
+  const problem = element("div");
   const change = (answer) => {
     draft.answers[number] = answer;
     if (answer !== undefined) tell("", false);
@@ -85,13 +85,12 @@ function questionGroup(params, draft, number, update) {
   );
   const inputs = () => [...field.querySelectorAll("input, select")];
   const tell = (text, isFirst) => {
-    problem.hidden = text === "";
-    problem.textContent = text;
-    // One alert is enough: the others are read where they stand.
-    if (isFirst) problem.setAttribute("role", "alert");
-    else problem.removeAttribute("role");
+    // One alert is enough: the others are read where they stand. A new element each time, because
+    // some readers are silent when an alert that was there before changes.
+    const settings = { id: `${name}-problem`, class: "warning", role: isFirst ? "alert" : null };
+    problem.replaceChildren(...(text ? [element("p", settings, text)] : []));
     for (const input of inputs()) {
-      if (text) input.setAttribute("aria-describedby", problem.id);
+      if (text) input.setAttribute("aria-describedby", settings.id);
       else input.removeAttribute("aria-describedby");
     }
   };
