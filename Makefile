@@ -6,6 +6,9 @@ STAMP := $(VENV)/.installed
 BENCH := .venv-bench
 SEED ?= 0
 USERS ?= 5000
+# One more than the cores of a small machine: a third of the tests' time passes while they wait for
+# browsers, servers and deadlines.
+WORKERS ?= 3
 
 .PHONY: demo reproduce test browser browsers firefox screenshots faults kills load mutants lint
 .PHONY: format bench docs coverage site pythons vectors lock clean
@@ -24,8 +27,8 @@ demo: $(STAMP)  ## two surveys over a network on this machine: two servers with 
 reproduce: $(STAMP)  ## compute every figure and table of the paper, into out/report.html
 	$(BIN)/faircount reproduce all --out out
 
-test: $(STAMP) lint browser  ## run every test, in two processes
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+test: $(STAMP) lint browser  ## run every test, in three processes (WORKERS=6: on a larger machine)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 browser:  ## find Chromium and Node for the tests of the pages, or install them
 	@if command -v chromium >/dev/null && command -v node >/dev/null; then \

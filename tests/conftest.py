@@ -1,3 +1,4 @@
+import gc
 import shutil
 import subprocess
 import warnings
@@ -20,6 +21,13 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 _NUMBERS = count()
+
+
+def pytest_collection_finish() -> None:
+    """Keep thousands of collected tests out of garbage collections: a tenth of some tests' time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     )
     fill(page, {"Name of this group": "guests", "Epsilon for all": "100"})
     expect(page.get_by_text("95\u00a0% error: ±")).to_be_visible()
-    expect(page.get_by_text("Mechanism: server-laplace.")).to_be_visible()
+    expect(page.get_by_text("Mechanism: server-joint.")).to_be_visible()
     expect(page.get_by_text("Every response is proven to be exactly one vote")).to_be_visible()
     expect(page.get_by_text("this is hardly any protection")).to_be_visible()
     page.get_by_role("button", name="Create survey and invitations").click()
@@ -105,7 +105,7 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     expect(page.get_by_role("row", name=re.compile("^Planned"))).to_contain_text("401e-6")
     expect(page.get_by_role("row", name=re.compile("^Achieved"))).to_contain_text("40")
     expect(page.get_by_text("Spent: epsilon 40 of 100")).to_be_visible()
-    begins = {"CSV": b"item,estimate", "JSON": b"{", "PNG": b"\x89PNG", "SVG": b"<?xml"}
+    begins = {"CSV": b"number,question", "JSON": b"{", "PNG": b"\x89PNG", "SVG": b"<?xml"}
     assert {
         kind: saved(page, kind).startswith(start) for kind, start in begins.items()
     } == dict.fromkeys(begins, True)

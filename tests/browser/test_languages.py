@@ -8,10 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from faircount.accounting.conditions import AssumptionCode
 from faircount.accounting.guarantee import AdversaryCode, Void
+from faircount.estimation.intervals import Intervals
+from faircount.estimation.presentation import decimals_for
 from faircount.owner.invitation_texts import LANGUAGES
 from faircount.protocol.survey.budget import Status
 from faircount.protocol.survey.endings import NUMBERS, EndCode
@@ -221,6 +224,24 @@ def without_python_create(path: Path) -> ast.Module:
         if isinstance(node, ast.ClassDef) and node.name == "Survey":
             node.body = [member for member in node.body if getattr(member, "name", "") != "create"]
     return tree
+
+
+ROUNDED = """import { decimalsFor, formatPercent } from "%s";
+const widths = [0, 0.9, 0.1, 0.02, 0.019, 0.002, 1e-5, 1e-9];
+const shares = [0.03, 0.121, -0.00001, 1].map((share) => formatPercent(share));
+console.log(JSON.stringify([widths.map((high) => decimalsFor([{ low: 0, high }])), shares]));
+"""
+
+
+def test_pages_round_percentages_as_files_do() -> None:
+    decimals, shares = run_module(ROUNDED % (PAGE / "language.js").as_uri())
+    widths = [0, 0.9, 0.1, 0.02, 0.019, 0.002, 1e-5, 1e-9]
+    wanted = []
+    for high in widths:
+        bounds = Intervals(np.zeros(1), np.array([high]), 0.95, "users", False, "exact")
+        wanted.append(decimals_for(bounds))
+    assert decimals == wanted
+    assert shares == ["3.0", "12.1", "0.0", "100.0"]
 
 
 DUMP = """import { ENDINGS, describeEnding } from "%s";

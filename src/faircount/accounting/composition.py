@@ -244,13 +244,13 @@ def _log_lead(loss: float, informed: float, count: int) -> Floats:
 
 @lru_cache(64)
 def laplace_epsilon_for_releases(
-    epsilon: float, delta: float, releases: int, draws: int = 2
+    epsilon: float, delta: float, releases: int, draws: int = 2, informed: float = 1.0
 ) -> float:
     """Return the largest epsilon of a Laplace release when `releases` of them share a budget.
 
     Together they are (epsilon, delta)-private. delta = 0 gives epsilon / releases. In a release
     `draws` independent draws hide a replaced answer, each a randomized response of its share of
-    epsilon.
+    epsilon that is `informed` with this probability.
     """
     total = check_positive("epsilon", epsilon)
     count = check_integer("releases", releases, least=1, most=_MOST_RESPONSES // 2)
@@ -259,7 +259,9 @@ def laplace_epsilon_for_releases(
     limit = check_fraction("delta", delta)
 
     def delta_of(release_epsilon: float) -> float:
-        return compose_randomized_response(release_epsilon / draws, draws * count, epsilon=total)
+        return compose_randomized_response(
+            release_epsilon / draws, draws * count, epsilon=total, informed=informed
+        )
 
     return largest_within(delta_of, limit, 2 * total + 2)
 
@@ -271,27 +273,38 @@ def decoys_for_releases(epsilon: float, delta: float, releases: int) -> int:
     All `releases` together are (epsilon, delta)-private.
     """
     count = check_integer("releases", releases, least=1, most=_MOST_RELEASES)
+    # A replaced answer moves two counts.
+    return coins_for_moves(epsilon, delta, 2 * count)
+
+
+@lru_cache(64)
+def coins_for_moves(epsilon: float, delta: float, moves: int) -> int:
+    """Return the smallest number of fair coins per count that hides so many moved counts.
+
+    Each of them goes up or down by one, and all together are (epsilon, delta)-private.
+    """
+    count = check_integer("moves", moves, least=1, most=2 * _MOST_RELEASES)
     limit = check_fraction("delta", delta)
     epsilon = check_positive("epsilon", epsilon)
     single = decoys_needed(epsilon, limit)
-    if count == 1:
+    if count == 2:
         return single
-    if limit < 4 * _FFT_ERROR * count:
+    if limit < 2 * _FFT_ERROR * count:
         raise RefusedError(
-            f"delta = {limit:g} is too small to account for {count} releases together: "
-            f"ask for {4 * _FFT_ERROR * count:g} or more"
+            f"delta = {limit:g} is too small to account for {count // 2} releases together: "
+            f"ask for {2 * _FFT_ERROR * count:g} or more"
         )
 
     @cache
     def delta_of(coins: float) -> float:
         # The noise is symmetric, so a count that goes up has the same loss as one that goes down.
         pair = shift_pair(binomial_window(math.ceil(coins), 0.5)[1])
-        return _delta_curve(Counter({pair: 2 * count}), STEP)(epsilon)
+        return _delta_curve(Counter({pair: count}), STEP)(epsilon)
 
-    # Variances add up almost exactly, so the result usually lies just below `single` times `count`.
-    # An evaluation takes long, and this bracket saves most of them.
-    low = float(single - 1)
-    high = float(single * count)
+    # Variances add up almost exactly, so the result usually lies just below half of `single` times
+    # `count`. An evaluation takes long, and this bracket saves most of them.
+    low = float(single - 1) if count > 2 else 0.0
+    high = float(math.ceil(single * count / 2))
     while delta_of(high) > limit:
         low = high
         high = 2 * high

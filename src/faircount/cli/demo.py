@@ -10,10 +10,11 @@ import click
 from faircount.cli.options import SURVEY_FOLDER
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
+
     from rich.console import Console
 
+    from faircount.core.questions import Sheet
     from faircount.demo.scenarios import Scenario
     from faircount.demo.trial import Trial
     from faircount.owner.survey import Survey
@@ -32,7 +33,9 @@ CITIES = {
     help="Survey 800 users in this process, without servers, and compare with a local mechanism.",
 )
 @click.option(
-    "--page", is_flag=True, help="Answer a survey of 40 people yourself, in your browser."
+    "--page",
+    is_flag=True,
+    help="Answer five questions yourself, in your browser, among 120 people.",
 )
 @click.option(
     "--crowd",
@@ -46,8 +49,9 @@ CITIES = {
 def demo(in_memory: bool, page: bool, survey_folder: Path | None, epsilon: float) -> None:
     """Watch a survey of simulated people over a network on this machine.
 
-    Two servers and 300 devices run as processes. Some devices never come back, and some are killed
-    and restarted. Then 60 people are counted without servers that hold shares, as in the paper.
+    Two servers and 300 devices run as processes. People answer five questions of different kinds.
+    Some devices never come back, three lie, and some are killed and restarted. Then 60 people are
+    counted without servers that hold shares, as in the paper.
     """
     if in_memory:
         _survey_in_memory(epsilon)
@@ -71,8 +75,8 @@ def _survey_over_network() -> None:
             "The coordinator (S1) and the aggregator (S2) are running: two processes, two "
             "databases. Every person has a device with a file of its own.\n"
         )
-        out.print("[bold]300 people visit once: they answer and leave[/bold]")
-        _play(out, running, SERVERS_SURVEY, "cities")
+        out.print("[bold]300 people visit once: they answer five questions and leave[/bold]")
+        _play(out, running, SERVERS_SURVEY, "staff")
         out.print("\n[bold]60 people hold each other's shares: Algorithm 2 of the paper[/bold]")
         _play(out, running, PEERS_SURVEY, "move")
         with spinner("stopping both servers ..."):
@@ -106,7 +110,7 @@ def _survey_with_page() -> None:
 
     out = console()
     with TemporaryDirectory(prefix="faircount-demo-") as folder, trial(Path(folder)) as running:
-        survey = prepare(running, YOUR_SURVEY, "drinks")
+        survey = prepare(running, YOUR_SURVEY, "working-here")
         link = answer_for_all_but_one(survey, Path(folder))
         out.print(
             f"{survey.params.n_max - 1} simulated people have answered. The last answer is yours: "
@@ -125,8 +129,6 @@ def _survey_with_page() -> None:
 
 
 def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> None:
-    import numpy as np
-
     from faircount.cli.show import progress_bar, spinner
     from faircount.demo.scenarios import people_of, prepare
     from faircount.demo.stage import play
@@ -146,10 +148,7 @@ def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> 
     for stage, count in sorted(played.stages.items(), key=lambda entry: -entry[1]):
         stages.append(f"{count} {stage}")
     out.print(f"What the devices know at the end: {', '.join(stages)}.\n")
-    answers = scenario.requirements.items
-    votes = played.count_answers()
-    counts = np.array([votes[position] for position in range(len(answers))])
-    _show_result(out, survey, counts / counts.sum())
+    _show_result(out, survey, played.counted)
 
 
 def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
@@ -159,32 +158,34 @@ def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
     visits = len(params.topology.phases)
     times = "once" if visits == 1 else f"{visits} times"
     dishonest = ""
-    if scenario.malicious:
-        dishonest = (
-            f", {scenario.malicious} is dishonest (it sends fifty votes for one city, minus 49 for "
-            "another)"
-        )
+    if scenario.lies:
+        lies = ", ".join(scenario.lies)
+        dishonest = f", {len(scenario.lies)} are dishonest (they send {lies})"
     floor = ""
     if scenario.requirements.floor:
         floor = (
             f", if at least {scenario.requirements.floor} other people are known to choose each "
-            "answer "
-            "(its floor)"
+            "answer (its floor)"
         )
+    questions = len(params.questionnaire)
+    asked = params.questionnaire.text
+    together = ""
+    if questions > 1:
+        asked += f": {questions} questions."
+        together = " for all answers of a person together"
     out.print(
-        f"{params.questionnaire.text} {params.n_max} are invited and visit {times}; "
-        f"{scenario.leaving} drop out at some moment{dishonest}. There is no result with fewer "
-        f"than {params.minimum}. "
+        f"{asked} {params.n_max} are invited and visit {times}; {scenario.leaving} drop out at "
+        f"some moment{dishonest}. There is no result with fewer than {params.minimum}. "
         f"{params.mechanism.name} in {params.topology} promises epsilon {params.epsilon:g} and "
-        f"delta {format_delta(params.delta)}{floor}.",
+        f"delta {format_delta(params.delta)}{together}{floor}.",
         markup=False,
     )
 
 
-def _show_result(
-    out: "Console", survey: "Survey", truth: "NDArray[np.float64] | None" = None
-) -> None:
+def _show_result(out: "Console", survey: "Survey", counted: "Sequence[Sheet]" = ()) -> None:
+    """Show the result and, where the answers of those who were counted are known, the truth."""
     from faircount.cli.show_questions import print_questions
+    from faircount.demo.stage import find_truth
     from faircount.estimation.sheet_texts import sheet_words_of
     from faircount.protocol.survey.endings import describe_abort
     from faircount.protocol.wire.messages import Aborted
@@ -193,10 +194,10 @@ def _show_result(
     if isinstance(result, Aborted):
         out.print(f"No result: {describe_abort(result)}", markup=False)
         return
-    known = None if truth is None else {1: truth.tolist()}
+    known = find_truth(result, counted) if counted else None
     several = len(result.questions) > 1
     print_questions(out, result.questions, sheet_words_of(result), is_named=several, truth=known)
-    source = "" if truth is None else " The truth is known here because they are simulated."
+    source = " The truth is known here because they are simulated." if counted else ""
     out.print(f"\n{result.included} people are counted.{source}")
     if result.validity is not None and result.validity.proven:
         out.print(f"Reports: {result.validity}", markup=False)

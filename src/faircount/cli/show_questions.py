@@ -45,7 +45,7 @@ def print_questions(
 ) -> None:
     """Print a table per question, and below them what explains estimates that look wrong.
 
-    truth: true shares of all answers by number of the question, where they are known
+    truth: the true values of the estimates by number of the question, where they are known
     """
     for place, question in enumerate(found):
         if place:
@@ -71,7 +71,7 @@ def _print_question(
     """
     from faircount.estimation.presentation import OUTSIDE_MARK
     from faircount.estimation.sheet_estimates import is_outside, is_share
-    from faircount.estimation.sheet_texts import decimals_of
+    from faircount.estimation.sheet_result import decimals_of
 
     unmarked = " " if question.has_outside else ""
     shows_consistent = question.unusual_sum is not None
@@ -93,7 +93,8 @@ def _print_question(
         if shows_consistent:
             cells.append(words.value(row, row.consistent, digits))
         if truth is not None:
-            cells.append(words.percent(truth[place], digits) if place < len(truth) else "")
+            is_known = place < len(truth)
+            cells.append(words.value(row, truth[place], digits) if is_known else "")
         share = row.estimate / longest if is_share(row) and longest > 0 else 0.0
         cells.append("█" * max(0, round(BAR_WIDTH * share)))
         rows.append(cells)

@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.dashboard.error_payload import error_payload
+from faircount.dashboard.question_fields import read_file
 from faircount.dashboard.sheets import describe_sheet
 from faircount.dashboard.surveys import Surveys
 from faircount.server.common.http import without_redirects
@@ -36,6 +37,7 @@ SHARED = {
     "style.css": "style.css",
     # The owner sees the sentences that participants will read.
     "participant_strings.js": "page/strings.js",
+    "participant_several_strings.js": "page/several_strings.js",
     "icon.svg": "icon.svg",
 }
 """Files shared with the participant's page: name here, path there."""
@@ -68,6 +70,7 @@ def _calls(surveys: Surveys) -> dict[tuple[str, str], Call]:
     return {
         ("/api/advice", "POST"): lambda _, form: surveys.advice(form),
         ("/api/people", "POST"): lambda _, values: describe_sheet(values),
+        ("/api/questions", "POST"): lambda _, values: read_file(values),
         ("/api/surveys", "GET"): lambda *_: {"surveys": surveys.all()},
         ("/api/surveys", "POST"): lambda _, form: surveys.create(form),
         (survey, "GET"): lambda path, _: surveys.one(path["name"]),

@@ -5,17 +5,17 @@ import sys
 from typing import Any
 
 from faircount.core.errors import FaircountError, ParameterError
+from faircount.core.questions.kinds import SumQuestion
 from faircount.dashboard.error_payload import error_payload
+from faircount.dashboard.question_fields import check_texts, fields_of, questions_of
 from faircount.dashboard.sheets import people_of_sheet
-from faircount.owner.advice import SurveyRequirements, advise
+from faircount.owner.advice import Advice, SurveyRequirements, advise
 from faircount.owner.creation import GRACE, SurveyDescription, closing_time
 from faircount.owner.folder import OwnerFile
 from faircount.owner.invitation_texts import ENGLISH, printed_words
 from faircount.owner.people import People
-from faircount.owner.questions import check_question, one_question
 from faircount.planning.minimum import parse_minimum
 from faircount.protocol import SurveyParameters
-from faircount.protocol.survey.parameters import answers_of
 
 Form = dict[str, Any]
 LONGEST_NAME = 60
@@ -34,17 +34,12 @@ TEXTS = ("owner", "purpose", "contact", "population")
 
 def wishes_of(form: Form) -> SurveyRequirements:
     """The request to the planner."""
-    # An item written twice counts once: two equal answers could not be told apart.
-    items = tuple(dict.fromkeys(_lines(form, "items")))
-    if len(items) < 2:
-        raise ParameterError("write at least two answers, one per line").with_code("too_few_items")
+    questions = questions_of(form)
     users = _users(form)
     # An empty field means the minimum that fits the mechanism.
     written = _text(form, "minimum")
     minimum = parse_minimum(written, users) if written else None
     epsilon = _positive(form, "epsilon")
-    # While the owner types, there may be answers and no question yet; `create` asks for one.
-    questions = one_question(_text(form, "question") or "?", items)
     rate = _response_rate(form)
     return SurveyRequirements(
         questions, users, epsilon, _delta(form), minimum=minimum, response_rate=rate
@@ -76,8 +71,8 @@ def _users(form: Form) -> int:
 
 
 def facts_of(form: Form) -> SurveyDescription:
-    """What a participant reads before answering; a question is required now."""
-    check_question(_text(form, "question"))
+    """What a participant reads before answering; all questions are required now."""
+    check_texts(form)
     texts = {name: _text(form, name) for name in TEXTS}
     seconds = _seconds_open(form)
     return SurveyDescription(seconds=seconds, grace=GRACE, **texts)
@@ -117,8 +112,7 @@ def form_of(params: SurveyParameters, owner: OwnerFile) -> Form:
     is_unnamed = params.population == f"survey {params.survey.hex()}"
     epsilon, delta = owner.budget
     return {
-        "question": params.questionnaire.text,
-        "items": "\n".join(map(str, answers_of(params.questionnaire).labels)),
+        **fields_of(params.questionnaire),
         "owner": params.owner,
         "purpose": params.purpose,
         "contact": params.contact,
@@ -169,7 +163,7 @@ def advice(form: Form) -> dict[str, Any]:
     # The form is sent while the owner types: unfinished input is normal and becomes a hint.
     try:
         wishes = wishes_of(form)
-        found = advise(wishes)
+        found = _ask_planner(wishes)
     except FaircountError as problem:
         return {"problem": error_payload(problem)}
     condition = []
@@ -189,10 +183,45 @@ def advice(form: Form) -> dict[str, Any]:
         "expected": found.expected,
         "chance_of_minimum": found.chance_of_minimum,
         "half_width_95": found.half_width_95,
-        "items": list(wishes.items),
+        # An example of a result is drawn for the answers of a single choice.
+        "items": list(wishes.items) if wishes.is_one_choice else [],
+        "questions": _previews(found),
         "epsilon": wishes.epsilon,
         "delta": wishes.delta,
     }
+
+
+def _ask_planner(wishes: SurveyRequirements) -> Advice:
+    try:
+        return advise(wishes)
+    except FaircountError as problem:
+        # What the planner says about several questions is in English: the page introduces it.
+        raise problem if problem.code else problem.with_code("no_mechanism") from None
+
+
+def _previews(found: Advice) -> list[dict[str, Any]]:
+    """What to expect of every question: its 95% error, and the share of epsilon of its group.
+
+    `error` is in percentage points or, where `unit` is "units", in those of the number.
+    """
+    if found.sheet is None:
+        error = 100 * found.half_width_95
+        alone = {"number": 1, "group": 1, "epsilon": found.requirements.epsilon, "target": None}
+        return [{**alone, "error": error, "unit": "points", "is_useless": not found.is_informative}]
+    useless = {line.number for line in found.uninformative}
+    previews = []
+    questions = found.requirements.questionnaire.questions
+    for line, question in zip(found.sheet.lines, questions, strict=True):
+        error = line.half_width
+        unit = "points"
+        if isinstance(question, SumQuestion):
+            # The planner states the error of a mean in percent of its range.
+            error *= float(question.unit * question.largest) / 100
+            unit = "units"
+        shown = {"number": line.number, "group": line.group, "epsilon": line.epsilon}
+        wanted = {"target": line.target, "is_useless": line.number in useless}
+        previews.append({**shown, "error": error, "unit": unit, **wanted})
+    return previews
 
 
 def _text(form: Form, name: str) -> str:

@@ -19,13 +19,15 @@ from faircount.core.errors import (
     UnreachableError,
 )
 from faircount.core.files import read_file
+from faircount.core.questions import Question, Table
 from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
 from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.last_status import last_status, remember_status
 from faircount.dashboard.mailings import MailJobs, preview_mail, sent_mails
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
-from faircount.estimation.trend import match_questions, trend_rows
+from faircount.dashboard.question_results import describe_changes, describe_result
+from faircount.estimation.trend import match_questions
 from faircount.owner.budget import check_budget, existing_budget
 from faircount.owner.creation import create
 from faircount.owner.exports import KINDS, export_result, plain_result
@@ -37,6 +39,7 @@ from faircount.owner.people import People, is_email
 from faircount.owner.remote import BothServers
 from faircount.owner.repeat import next_folder, people_of
 from faircount.owner.survey import Survey
+from faircount.protocol import SurveyParameters
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.survey.operators import (
     ROLES,
@@ -44,7 +47,6 @@ from faircount.protocol.survey.operators import (
     has_one_operator,
     operator_of,
 )
-from faircount.protocol.survey.parameters import answers_of
 from faircount.protocol.wire.messages import Aborted
 
 REQUESTS = ("invite", "open", "close", "extend", "abort", "repeat", "delete")
@@ -84,7 +86,8 @@ class Surveys:
             return self.one(name)
         except FaircountError as problem:
             nothing = {"name": name, "question": "", "status": None, "last": None, "too_few": None}
-            return {**nothing, "deleted": False, "problem": error_payload(problem)}
+            known = {"questions": [], "deleted": False}
+            return {**nothing, **known, "problem": error_payload(problem)}
 
     def survey(self, name: str) -> Survey:
         """The survey of this name; parsed again only if its parameters have changed."""
@@ -112,7 +115,8 @@ class Surveys:
         facts: dict[str, Any] = {
             "name": name,
             "question": params.questionnaire.text,
-            "items": [str(label) for label in answers_of(params.questionnaire).labels],
+            "questions": [_text_of(question) for question in params.questionnaire.questions],
+            "single_epsilon": _largest_share(params),
             "mechanism": params.mechanism.name,
             "proven": params.proven,
             "epsilon": params.epsilon,
@@ -307,7 +311,7 @@ class Surveys:
         found = survey.latest_ending()
         if isinstance(found, Aborted):
             return {"ended": ending_of(found).to_dict(), "spent": bool(found.spent)}
-        return plain_result(found)
+        return {**plain_result(found), "charts": describe_result(found)}
 
     def trend(self, name: str) -> dict[str, Any]:
         """How the result differs from the one before it; empty if there is none.
@@ -321,23 +325,8 @@ class Surveys:
         if not before:
             return {}
         last = max(before, key=_opening_time)
-        questions = []
-        for trend in last.trend(survey).questions:
-            (change,) = trend.changes
-            changes = []
-            for label, row, estimate in trend_rows(trend, change):
-                bounds = {"estimate": row.estimate, "low": row.low, "high": row.high}
-                named = {"item": label, "measure": estimate.measure}
-                changes.append({**named, **bounds, "clear": row.is_clear})
-            later = trend.series[-1]
-            questions.append({"number": later.number, "text": later.text, "changes": changes})
-        # The page of a survey with one question reads the changes themselves.
-        changes_of_one = questions[0]["changes"] if len(questions) == 1 else []
-        return {
-            "before": last.folder.path.name,
-            "changes": changes_of_one,
-            "questions": questions,
-        }
+        changes = describe_changes(last.trend(survey))
+        return {"before": last.folder.path.name, "questions": changes}
 
     def aggregator_status(self, name: str) -> dict[str, Any]:
         """The status at the aggregator, and the budget, or why they are not known right now."""
@@ -388,6 +377,19 @@ class Surveys:
             raise ParameterError(message).with_code("unknown_file", names=names)
         # `result` verifies the aggregator's signature before anything is exported.
         return export_result(survey.result(), kind.removeprefix("result."))
+
+
+def _text_of(question: Question) -> str:
+    """What a question asks, in one line."""
+    if isinstance(question, Table):
+        return f"{question.text} / {question.columns_text}"
+    return question.text
+
+
+def _largest_share(params: SurveyParameters) -> float:
+    """What a single answer loses at most: the largest share of epsilon of a group of questions."""
+    groups = getattr(params.mechanism, "groups", ())
+    return max((float(group.epsilon) for group in groups), default=params.epsilon)
 
 
 def _can_compare(earlier: Survey, later: Survey) -> bool:

@@ -39,14 +39,14 @@ class Person:
     sheet: the answers, one per question
     visits: after how many visits the person leaves for good; None if they stay
     never_sends: the device is switched off after it saved its state and before it sends anything
-    is_malicious: the client sends fifty votes for one item and minus forty-nine for another
+    lie: what kind of invalid report the client sends (see `invalid_reports`); empty for none
     """
 
     link: str = field(repr=False)
     sheet: tuple[Any, ...] = field(repr=False)
     visits: int | None = None
     never_sends: bool = False
-    is_malicious: bool = False
+    lie: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class Crowd:
         self.visits[number] += 1
         participation = self.participations[number]
         # Saved before the first visit: an honest client then sends it as if it were its own.
-        if person.is_malicious and participation.file.load() is None:
-            save_invalid_report(participation, person.sheet)
+        if person.lie and participation.file.load() is None:
+            save_invalid_report(participation, person)
         try:
             if not participation.status().is_over:
                 participation.submit(person.sheet)
@@ -149,10 +149,10 @@ class Crowd:
         return {"stages": dict(Counter(stages)), "counted": counted}
 
 
-def save_invalid_report(participation: Participation, sheet: tuple[Any, ...]) -> None:
+def save_invalid_report(participation: Participation, person: Person) -> None:
     """Save a client state whose report is no sheet, with the best proof that exists for it."""
     # Here, because only this demonstration needs it.
-    from faircount.demo.invalid_reports import INVALID
+    from faircount.demo.invalid_reports import invalid_kinds
 
     params = participation.parameters
     invitation = participation.code.invitation
@@ -164,11 +164,11 @@ def save_invalid_report(participation: Participation, sheet: tuple[Any, ...]) ->
         raise ProtocolError(
             "without proofs an invalid report goes unnoticed: choose a mechanism with proofs"
         )
-    row = INVALID["fifty votes and minus forty-nine"](layout, entropy)
+    row = invalid_kinds(layout)[person.lie](layout, entropy)
     seed = entropy.bytes(SEED_BYTES)
     keys = crypto.keypair(entropy)
     state = make_report(params, invitation, row, seed, keys, entropy, crypto)
-    pretended = participation.questionnaire.check_sheet(sheet)
+    pretended = participation.questionnaire.check_sheet(person.sheet)
     client = ClientState(invitation, pretended, state=state, waiting=(state.report,))
     address = participation.server.address
     participation.file.save(StoredParticipation(address, params.published, client))

@@ -13,6 +13,8 @@ from faircount.client.participation import connect
 from faircount.core.errors import RefusedError
 from faircount.core.questions import Sheet
 from faircount.demo.crowd import Person
+from faircount.demo.invalid_reports import FIFTY_VOTES, LARGE_NUMBER, MORE_TICKS
+from faircount.demo.questions import working_here
 from faircount.demo.simulated_answers import draw_sheets
 from faircount.demo.trial import Trial
 from faircount.owner.advice import SurveyRequirements
@@ -36,7 +38,7 @@ class Scenario:
     crowds: number of processes with clients
     kills: how many of these processes are killed
     kills_coordinator: whether the coordinator is killed too
-    malicious: number of malicious clients
+    lies: what the malicious clients send, one entry for each of them
     """
 
     requirements: SurveyRequirements
@@ -45,7 +47,7 @@ class Scenario:
     crowds: int
     kills: int
     kills_coordinator: bool = False
-    malicious: int = 0
+    lies: tuple[str, ...] = ()
 
     def draw_sheets(self, draw: np.random.Generator) -> list[Sheet]:
         """The answers of all people, in random order."""
@@ -55,26 +57,15 @@ class Scenario:
         return [(int(position),) for position in draw.permutation(positions)]
 
 
-CITIES = {
-    "Aldmoor": 88,
-    "Brackwater": 71,
-    "Carrow": 56,
-    "Dunholm": 41,
-    "Eastmere": 28,
-    "Fennick": 16,
-}
-
-# Two servers, one visit and proven reports, as a survey is planned by default; 15% leave.
+# Two servers, one visit and proven sheets, as a survey is planned by default; 15% leave.
 SERVERS_SURVEY = Scenario(
-    SurveyRequirements(
-        one_question("Which city do you live in?", CITIES), 300, 1.0, 1e-6, minimum=240
-    ),
-    CITIES,
+    SurveyRequirements(working_here(), 300, 1.0, 1e-6, minimum=240),
+    None,
     leaving=45,
     crowds=3,
     kills=2,
     kills_coordinator=True,
-    malicious=1,
+    lies=(FIFTY_VOTES, MORE_TICKS, LARGE_NUMBER),
 )
 
 VOTES = {"Yes": 25, "No": 20, "Not sure": 15}
@@ -97,12 +88,10 @@ PEERS_SURVEY = Scenario(
     kills=1,
 )
 
-DRINKS = {"Tea": 17, "Coffee": 16, "Water": 7}
-
-# The last of these 40 people is whoever watches the demonstration.
+# The last of these 120 people is whoever watches the demonstration.
 YOUR_SURVEY = Scenario(
-    SurveyRequirements(one_question("What do you drink first in the morning?", DRINKS), 40, 2.0),
-    DRINKS,
+    SurveyRequirements(working_here(), 120, 2.0),
+    None,
     leaving=0,
     crowds=1,
     kills=0,
@@ -148,14 +137,14 @@ def _draw_kinds(scenario: Scenario, draw: np.random.Generator) -> dict[int, Call
         partial(Person, never_sends=True),
         partial(Person, visits=0 if is_one_visit else 1),  # leaves between two visits
     )
-    chosen = draw.permutation(scenario.requirements.users)[: scenario.leaving + scenario.malicious]
+    liars = len(scenario.lies)
+    chosen = draw.permutation(scenario.requirements.users)[: scenario.leaving + liars]
     kinds: dict[int, Callable[..., Person]] = {}
     for number, place in enumerate(chosen):
-        if number < scenario.malicious:
-            kinds[int(place)] = partial(Person, is_malicious=True)
+        if number < liars:
+            kinds[int(place)] = partial(Person, lie=scenario.lies[number])
         else:
-            way = (number - scenario.malicious) % len(ways_to_leave)
-            kinds[int(place)] = ways_to_leave[way]
+            kinds[int(place)] = ways_to_leave[(number - liars) % len(ways_to_leave)]
     return kinds
 
 

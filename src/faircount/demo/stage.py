@@ -11,18 +11,21 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from faircount.core.errors import FaircountError
 from faircount.core.files import make_private_folder
 from faircount.core.questions import Sheet
-from faircount.core.questions.kinds import Answer
 from faircount.demo.crowd import CrowdPlan, Person
 from faircount.demo.processes import Process
 from faircount.demo.scenarios import Scenario
 from faircount.demo.trial import Trial
+from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.owner.survey import Survey
 
 # Called with the coordinator's status of the survey, several times a second.
@@ -100,9 +103,21 @@ class DemoOutcome:
     stages: dict[str, int]
     counted: tuple[Sheet, ...]
 
-    def count_answers(self) -> Counter[Answer]:
-        """How many of them gave each answer to the first question."""
-        return Counter(sheet[0] for sheet in self.counted)
+
+def find_truth(result: QuestionnaireResult, counted: Sequence[Sheet]) -> dict[int, list[float]]:
+    """What a result without noise would say, as numbers of questions and their estimates."""
+    questionnaire = result.questionnaire
+    if isinstance(result.mechanism, ServerJoint):
+        opened = [questionnaire.open(questionnaire.encode(sheet)) for sheet in counted]
+        exact = replace(result, cells=np.array(opened).sum(axis=0), included=len(counted))
+        return {
+            question.number: [row.estimate for row in question.estimates]
+            for question in exact.questions
+        }
+    # Other mechanisms count the answers to one question.
+    votes = Counter(sheet[0] for sheet in counted)
+    positions = range(len(result.cells))
+    return {1: [votes[position] / len(counted) for position in positions]}
 
 
 def play(

@@ -17,8 +17,8 @@ from faircount.estimation.drawing import (
     write_ticks,
 )
 from faircount.estimation.sheet_estimates import Estimate, is_share
-from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
-from faircount.estimation.sheet_texts import SheetWords, decimals_of, sheet_words_of
+from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult, decimals_of
+from faircount.estimation.sheet_texts import SheetWords, sheet_words_of
 
 WIDTH = 8
 

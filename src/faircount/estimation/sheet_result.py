@@ -30,6 +30,7 @@ from faircount.estimation.presentation import (
     REPETITION,
     SIMULATION,
     SMALLEST_SHOWN,
+    count_decimals,
     describe_sum,
 )
 from faircount.estimation.record import SurveyRecord
@@ -45,6 +46,9 @@ from faircount.estimation.sheet_estimates import (
 from faircount.estimation.sheet_frequencies import estimate_frequencies
 from faircount.estimation.validity import ASSUMPTIONS, Validity
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
+
+EXACT_DECIMALS = 2
+"""Decimal places of a mean without error, as at a very large epsilon."""
 
 ASSUMPTION = "every row of the table holds what that person answered"
 
@@ -459,9 +463,21 @@ def row_label(row: Estimate) -> str:
     return f"{row.answer} ({row.measure})" if row.answer else row.measure
 
 
-def format_value(row: Estimate, value: float) -> str:
+def decimals_of(question: QuestionEstimates, row: Estimate) -> int:
+    """Decimal places of an estimate: the same for all shares of a question.
+
+    A mean has one place more than its half-width begins at, so that two digits of it are seen.
+    """
+    if not is_share(row):
+        width = row.high - row.low
+        return count_decimals(width / 20) if width > 0 else EXACT_DECIMALS
+    widths = [other.high - other.low for other in question.estimates if is_share(other)]
+    return count_decimals(100 * max(widths) / 2, least=1)
+
+
+def format_value(row: Estimate, value: float, decimals: int) -> str:
     """Return a share in percent, or a mean as a number."""
-    return f"{value:z.1%}" if is_share(row) else f"{value:z.4g}"
+    return f"{value:z.{decimals}%}" if is_share(row) else f"{value:z.{decimals}f}"
 
 
 def _text_rows(question: QuestionEstimates) -> list[str]:
@@ -469,8 +485,9 @@ def _text_rows(question: QuestionEstimates) -> list[str]:
     width = max(map(len, labels))
     lines = []
     for label, row in zip(labels, question.estimates, strict=True):
+        decimals = decimals_of(question, row)
         estimate, low, high = (
-            format_value(row, value) for value in (row.estimate, row.low, row.high)
+            format_value(row, value, decimals) for value in (row.estimate, row.low, row.high)
         )
         mark = f" {OUTSIDE_MARK}" if is_outside(row) else ""
         lines.append(f"  {label:<{width}}  {estimate:>8}  [{low}, {high}]{mark}")
@@ -483,10 +500,12 @@ def _html_rows(question: QuestionEstimates) -> str:
     longest = max([*shares, 1e-9])
     table = []
     for row in question.estimates:
-        span = f"{format_value(row, row.low)} to {format_value(row, row.high)}"
+        decimals = decimals_of(question, row)
+        low, high = (format_value(row, value, decimals) for value in (row.low, row.high))
+        span = f"{low} to {high}"
         if is_outside(row):
             span += f" {OUTSIDE_MARK}"
         bar = plain.html_bar(row.estimate / longest) if is_share(row) else ""
-        estimate = format_value(row, row.estimate)
+        estimate = format_value(row, row.estimate, decimals)
         table.append([plain.escape_html(row_label(row)), estimate, span, bar])
     return plain.html_table(["answer", "estimate", "95% interval", ""], table)

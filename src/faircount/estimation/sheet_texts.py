@@ -12,7 +12,6 @@ from faircount.core.questions.kinds import (
     SeveralItems,
     SumQuestion,
 )
-from faircount.estimation.presentation import count_decimals
 from faircount.estimation.result_texts import ResultWords, words_of
 from faircount.estimation.sheet_estimates import (
     ALL_LABEL,
@@ -24,10 +23,11 @@ from faircount.estimation.sheet_estimates import (
     Estimate,
     is_share,
 )
-from faircount.estimation.sheet_result import TOGETHER, QuestionEstimates, QuestionnaireResult
-
-EXACT_DECIMALS = 2
-"""Decimal places of a mean without error, as at a very large epsilon."""
+from faircount.estimation.sheet_result import (
+    TOGETHER,
+    QuestionEstimates,
+    QuestionnaireResult,
+)
 
 
 @dataclass(frozen=True)
@@ -129,18 +129,6 @@ class SheetWords:
     def _describe_group(self, epsilon: float | None, numbers: Iterable[int]) -> str:
         loss = format_rounded_up(epsilon or 0.0, 4).replace(".", self.decimal)
         return self.group.format(epsilon=loss, questions=", ".join(map(str, numbers)))
-
-
-def decimals_of(question: QuestionEstimates, row: Estimate) -> int:
-    """Decimal places of an estimate: the same for all shares of a question.
-
-    A mean has one place more than its half-width begins at, so that two digits of it are seen.
-    """
-    if not is_share(row):
-        width = row.high - row.low
-        return count_decimals(width / 20) if width > 0 else EXACT_DECIMALS
-    widths = [other.high - other.low for other in question.estimates if is_share(other)]
-    return count_decimals(100 * max(widths) / 2, least=1)
 
 
 _ENGLISH = {

@@ -59,6 +59,8 @@ class ServerJoint(NoiseOfServers):
         super().__post_init__()
         # Its constructor checks epsilon, the groups and the size of the questionnaire.
         set_fields(self, epsilon=self.joint.epsilon, groups=self.joint.groups)
+        # Not when the servers draw: people would have answered in vain.
+        self._noise_of_one.check_drawable()
 
     @classmethod
     def example(cls, users: int, items: int) -> "ServerJoint":

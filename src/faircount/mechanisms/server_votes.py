@@ -25,13 +25,15 @@ from faircount.accounting.guarantee import Adversary, Relation
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
-from faircount.core.questions import BlockKind, OneOf, Questionnaire
+from faircount.core.questions import BlockKind, OneOf, QuestionGroup, Questionnaire
 from faircount.core.validation import check_positive
 from faircount.mechanisms.base import set_fields
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel
-from faircount.mechanisms.joint_noise.balls import MOST_CELLS
+from faircount.mechanisms.joint_noise.balls import MOST_CELLS, ZeroSumBall
+from faircount.mechanisms.joint_noise.losses import informed_share
 from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
+from faircount.mechanisms.joint_noise.radius import LARGEST_EPSILON, SMALLEST_EPSILON
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.server_noise import ServerNoise
@@ -64,8 +66,8 @@ class ServerVotes(ServerNoise):
                 f"{self.name} counts 2 to {MOST_ITEMS} items, not {self.N}: with more of them "
                 "choose server-laplace, whose error is next to the same"
             )
-        # The table of radii refuses an epsilon for which it has no useful noise.
-        _ = self._noise_of_one.noises[0].table
+        # Not when the servers draw: people would have answered in vain.
+        self._noise_of_one.check_drawable()
 
     @cached_property
     def _noise_of_one(self) -> JointNoise:
@@ -96,13 +98,11 @@ class ServerVotes(ServerNoise):
         total = wanted.epsilon
         epsilon = total
         if wanted.releases > 1:
-            # A billionth of delta is kept for the tables, which need less.
-            ideal_delta = wanted.delta * (1 - 1e-9)
-            epsilon = laplace_epsilon_for_releases(total, ideal_delta, wanted.releases, 1)
+            epsilon = _epsilon_per_release(wanted)
         mechanism = cls(**wanted.population, epsilon=epsilon)
 
         def total_delta() -> float:
-            ideal = compose_randomized_response(epsilon, wanted.releases, epsilon=total)
+            ideal = _compose_votes(wanted, epsilon)
             return ideal + wanted.releases * mechanism._noise_of_one.table_delta
 
         return CalibrationResult(mechanism, total_delta)
@@ -166,3 +166,37 @@ class ServerVotes(ServerNoise):
     def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return two answers of one user, hidden by one server's noise on all items."""
         return self._noise_of_one.worst_pair(epsilon, adversary)
+
+
+def _epsilon_per_release(wanted: Requirements) -> float:
+    """Return an epsilon of each release with which all of them keep the budget."""
+    # A billionth of delta is kept for the tables, which need less.
+    limit = wanted.delta * (1 - 1e-9)
+    terms = (wanted.epsilon, limit, wanted.releases, 1)
+    # As if something were lost in every outcome, which any pure loss is bounded by.
+    least = laplace_epsilon_for_releases(*terms)
+    if limit == 0:
+        return least
+    # How often something is lost grows with epsilon: once for a smaller epsilon than is possible,
+    # and then for a larger one, which makes the last epsilon a little smaller than possible.
+    epsilon = least
+    for _ in range(2):
+        informed = _informed_share(wanted.items, epsilon)
+        epsilon = laplace_epsilon_for_releases(*terms, informed=informed)
+    # What was assumed on the way is not relied on: the result is checked with its own share.
+    return epsilon if _compose_votes(wanted, epsilon) <= limit else least
+
+
+def _informed_share(items: int, epsilon: float) -> float:
+    """Return how often a release of this epsilon loses something."""
+    if items == 2 or not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        return 1.0
+    return informed_share((ZeroSumBall(items),), QuestionGroup.of(epsilon, [0]).scaled_epsilon)
+
+
+def _compose_votes(wanted: Requirements, epsilon: float) -> float:
+    """Return the delta of all releases together, without that of the tables."""
+    informed = _informed_share(wanted.items, epsilon)
+    return compose_randomized_response(
+        epsilon, wanted.releases, epsilon=wanted.epsilon, informed=informed
+    )

@@ -20,8 +20,8 @@ from faircount.core.files import write_durably
 from faircount.estimation.result_texts import words_of
 from faircount.estimation.sheet_drawing import save_questions
 from faircount.estimation.sheet_estimates import Estimate, is_share
-from faircount.estimation.sheet_result import QuestionnaireResult
-from faircount.estimation.sheet_texts import decimals_of, sheet_words_of
+from faircount.estimation.sheet_result import QuestionnaireResult, decimals_of
+from faircount.estimation.sheet_texts import sheet_words_of
 from faircount.owner.folder import PUBLIC
 from faircount.owner.result_page import result_page
 from faircount.protocol.wire.canonical_json import parse_real

@@ -8,8 +8,8 @@ from faircount.core.questions.kinds import SumQuestion
 from faircount.estimation.presentation import OUTSIDE_MARK
 from faircount.estimation.result_texts import ResultWords
 from faircount.estimation.sheet_estimates import SHARE, Estimate, is_outside, is_share
-from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
-from faircount.estimation.sheet_texts import SheetWords, decimals_of, sheet_words_of
+from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult, decimals_of
+from faircount.estimation.sheet_texts import SheetWords, sheet_words_of
 from faircount.planning.promise import attacker_certainty
 
 BAR_WIDTH = 300

@@ -24,11 +24,18 @@ from faircount.mechanisms.count_law import Z95
 from faircount.mechanisms.joint_noise.balls import ball_of
 from faircount.mechanisms.joint_noise.laws import cell_law
 from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
+from faircount.planning.sheet_coins import DELTA, SheetCoins, count_moves, plan_coins
 
 _ONE = 1 << 128
 
 # Divisions of epsilon that the search computes exactly.
 _MOST_TRIED = 8
+
+LONGEST = 40  # characters of a question in a sentence
+
+# With fewer cells that one person can move, coins are not compared: they lose at any epsilon that
+# leaves useful estimates.
+FEWEST_MOVES = 6
 
 # Epsilons between which the least one is searched.
 _LEAST_EPSILON = 0.05
@@ -182,9 +189,12 @@ def _adjust(
 
 def _cost(mechanism: JointNoise, users: int, targets: Sequence[float | None]) -> float:
     """Return the largest error compared with its target; without targets the mean square."""
-    errors = [
-        half_width(mechanism, number, users) for number in range(len(mechanism.questionnaire))
-    ]
+    numbers = range(len(mechanism.questionnaire))
+    return _weigh([half_width(mechanism, number, users) for number in numbers], targets)
+
+
+def _weigh(errors: Sequence[float], targets: Sequence[float | None]) -> float:
+    """Return the largest error compared with its target; without targets the mean square."""
     ratios = [error / target for error, target in zip(errors, targets, strict=True) if target]
     # With targets the worst one counts: meeting all others by far does not help it.
     return max(ratios) if ratios else sum(error**2 for error in errors)
@@ -405,12 +415,12 @@ class QuestionnairePlan:
         """What to do about targets that are not met, and about tables, in sentences."""
         sentences = []
         if not self.is_met:
-            numbers = ", ".join(map(str, self.excess))
             sentence = "no question can be as exact as wanted: ask more people"
             if self.excess:
+                named = ", ".join(self._name(number) for number in self.excess)
                 sentence = (
                     "too many questions for the errors that are wanted: merge or drop question "
-                    f"{numbers}"
+                    f"{named}"
                 )
             if self.least_epsilon is not None:
                 sentence += f", or allow epsilon {self.least_epsilon:.3g}"
@@ -419,6 +429,8 @@ class QuestionnairePlan:
             sentences.append(
                 f"all targets are met from epsilon {self.least_epsilon:.3g} on (found by search)."
             )
+        if self.coins is not None and self.coins_are_better:
+            sentences.append(self._advise_fewer(self.coins))
         for line in self.lines:
             if line.apart is not None:
                 of_table, apart = line.apart
@@ -435,8 +447,49 @@ class QuestionnairePlan:
             )
         return tuple(sentences)
 
+    def _name(self, number: int) -> str:
+        """A question by its number and the beginning of its text."""
+        text = self.form.questionnaire.questions[number - 1].text
+        return f"{number} ({text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'})"
+
+    @cached_property
+    def coins(self) -> SheetCoins | None:
+        """Coins on all cells instead of joint noise; None where they are surely worse."""
+        questions = self.form.questionnaire.questions
+        if sum(map(count_moves, questions)) < FEWEST_MOVES:
+            return None
+        return plan_coins(questions, self.users, self.mechanism.epsilon, self.mechanism.draws)
+
+    @property
+    def coins_are_better(self) -> bool:
+        """Whether coins at delta 1e-6 would have smaller errors, by the measure of the search."""
+        if self.coins is None:
+            return False
+        own = [line.half_width for line in self.lines]
+        targets = self.form.targets
+        return _weigh(self.coins.half_widths, targets) < _weigh(own, targets)
+
+    def _advise_fewer(self, coins: SheetCoins) -> str:
+        worst = max(self.lines, key=lambda line: line.half_width)
+        other = coins.half_widths[worst.number - 1]
+        return (
+            f"one person can move {coins.moves} counts at once. For so many, coins at delta "
+            f"{DELTA:g} would be more exact than joint noise (question {worst.number}: "
+            f"±{other:.1f} instead of ±{worst.half_width:.1f}), but no mechanism flips them for "
+            "several questions: ask fewer questions, or ask some of them of other people."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
+        coins = None
+        if self.coins is not None:
+            coins = {
+                "delta": DELTA,
+                "moves": self.coins.moves,
+                "coins": self.coins.coins,
+                "half_widths": list(self.coins.half_widths),
+                "better": self.coins_are_better,
+            }
         return {
             **plain.JSON_VERSION,
             "title": self.form.questionnaire.title,
@@ -449,6 +502,7 @@ class QuestionnairePlan:
             "is_met": self.is_met,
             "least_epsilon": self.least_epsilon,
             "excess": list(self.excess),
+            "coins": coins,
             "advice": list(self.advice),
         }
 

@@ -17,8 +17,9 @@ from faircount.dashboard.form import (
 )
 from faircount.owner.people import People
 
+ASKED = {"kind": "one", "text": "", "items": "a\nb"}
 GOOD = {
-    "items": "a\nb",
+    "questions": [ASKED],
     "users": "300",
     "epsilon": "1",
     "delta": "1e-6",
@@ -42,7 +43,7 @@ def test_advice_is_the_planners() -> None:
 
 
 def test_advice_says_what_is_missing() -> None:
-    found = advice({**GOOD, "items": "a"})["problem"]
+    found = advice({**GOOD, "questions": [{**ASKED, "items": "a"}]})["problem"]
     assert found == {
         "message": "write at least two answers, one per line",
         "code": "too_few_items",
@@ -102,7 +103,7 @@ def test_the_expected_response_rate_is_given_in_percent() -> None:
 
 
 def test_the_time_to_answer_is_days_hours_or_a_closing_time() -> None:
-    asked = {**GOOD, "question": "Why?"}
+    asked = {**GOOD, "questions": [{**ASKED, "text": "Why?"}]}
     assert facts_of(asked).seconds == 72 * 3600
     assert facts_of({**asked, "open_for": "3", "unit": "days"}).seconds == 3 * 86400
     assert closing_time_of(asked) == ""
@@ -127,7 +128,7 @@ def test_nobody_is_listed_before_the_number_is_known_to_be_sound(users) -> None:
 def test_what_no_mechanism_can_promise_has_a_code_too() -> None:
     problem = advice({**GOOD, "epsilon": "1e-9"})["problem"]
     assert problem["code"] == "no_mechanism"
-    assert "server-laplace: epsilon must lie between" in problem["message"]
+    assert "server-joint: " in problem["message"]
 
 
 def test_people_are_named_or_as_many_as_the_form_says() -> None:
@@ -150,7 +151,8 @@ def test_a_budget_is_asked_for_where_people_have_a_name() -> None:
     )
     with pytest.raises(ParameterError, match="budget_epsilon must be a number"):
         budget_of({**GOOD, "population": "staff"}, wishes)
-    assert wishes_of({**GOOD, "question": " Why? "}).questionnaire.text == "Why?"
+    asked = {**GOOD, "questions": [{**ASKED, "text": " Why? "}]}
+    assert wishes_of(asked).questionnaire.text == "Why?"
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "", "a b", "x" * 61])

@@ -9,6 +9,7 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import pytest
 from rich.console import Console
@@ -17,9 +18,10 @@ from faircount.accounting.conditions import ONE_OPERATOR
 from faircount.cli.show_questions import show_questions
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.questions import OneOf, Questionnaire
-from faircount.estimation.presentation import describe_sum
+from faircount.estimation.presentation import decimals_for, describe_sum
 from faircount.estimation.record import SurveyRecord
-from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.estimation.result import Result
+from faircount.estimation.sheet_result import QuestionnaireResult, decimals_of
 from faircount.mechanisms.laplace import Laplace
 from faircount.owner.exports import View, check_file, export_result, save_result
 from faircount.planning.promise import attacker_certainty
@@ -262,6 +264,55 @@ def png_texts(data: bytes) -> dict[str, str]:
             found[name.decode()] = text.decode("latin1")
         at += 12 + size
     return found
+
+
+@pytest.fixture(scope="module")
+def narrow() -> QuestionnaireResult:
+    """So many people that one decimal place would hide every interval."""
+    users = 1_000_000
+    items = ("tea", "coffee", "milk")
+    mechanism = Laplace(items=items, users=users, epsilon=1.0)
+    found = Result(mechanism, np.array([125_000, 375_000, 500_000]), users, {"record": RECORD})
+    assert decimals_for(found.interval()) == 4
+    return QuestionnaireResult.of_frequencies(found, OneOf(text=QUESTION, items=items))
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("kind", ["result", "narrow"])
+def test_all_percentages_of_a_table_have_the_same_number_of_decimals(
+    kind: str, language: str, request: pytest.FixtureRequest
+) -> None:
+    found: QuestionnaireResult = request.getfixturevalue(kind)
+    shown = replace(found, facts={**found.facts, "record": replace(RECORD, language=language)})
+    written = io.StringIO()
+    show_questions(Console(file=written, width=120), shown, 0.95, "users")
+    table = written.getvalue().partition("95")[2].partition("\n\n")[0]
+    page = export_result(shown, "html").decode().partition("<tbody>")[2].partition("</tbody>")[0]
+    cells_of_page = " ".join(re.findall(r"<td class=number>(.*?)</td>", page))
+    (axes,) = shown.plot().axes
+    labels = " ".join(label.get_text() for label in axes.texts)
+    (question,) = shown.questions
+    wanted = decimals_of(question, question.estimates[0])
+    for text in (table, cells_of_page, labels, _notebook(shown)):
+        decimals = _decimals(text.replace(",", "."))
+        assert decimals == {wanted}, text
+    ticks = " ".join(label.get_text() for label in axes.get_xticklabels())
+    assert len(_decimals(ticks.replace(",", "."))) == 1
+    sheet = openpyxl.load_workbook(io.BytesIO(export_result(shown, "xlsx"))).worksheets[0]
+    formats = [cell.number_format for row in sheet.iter_rows(min_col=2) for cell in row]
+    assert set(formats) - {"General"} == {"0." + "0" * wanted + "%"}
+
+
+def _notebook(result: QuestionnaireResult) -> str:
+    """The table of a notebook, which is always English."""
+    return result._repr_html_().partition("<tbody>")[2].partition("</tbody>")[0]
+
+
+def _decimals(text: str) -> set[int]:
+    """How many decimal places the percentages of a text have."""
+    numbers = re.findall(r"-?\d+(?:\.(\d+))?\s?%", text.replace("\u00a0", " "))
+    assert numbers
+    return {len(places) for places in numbers}
 
 
 def test_other_files_are_refused(

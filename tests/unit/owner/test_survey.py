@@ -168,13 +168,12 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
 def test_the_default_minimum_is_the_same_everywhere(both_apps: Any, tmp_path: Path) -> None:
     """In the commands, on the page and in `propose`; and a minimum of everybody is respected."""
     asked = {
-        "items": "a\nb",
+        "questions": [{"kind": "one", "text": "Which?", "items": "a\nb"}],
         "users": "41",
         "epsilon": "8",
         "delta": "1e-6",
         "open_for": "1",
         "unit": "hours",
-        "question": "Which?",
     }
     s1, s2 = read_servers(both_apps.servers_file)
     owner = OwnerFile(s1, s2, s1.address, (8.0, 1e-6))
@@ -405,8 +404,7 @@ def test_the_dashboard_continues_inviting_that_was_interrupted(
     surveys = Surveys(tmp_path / "surveys", both_apps.servers_file)
     form = {
         "name": "drinks",
-        "question": "Which?",
-        "items": "tea\ncoffee",
+        "questions": [{"kind": "one", "text": "Which?", "items": "tea\ncoffee"}],
         "users": "60",
         "epsilon": "1",
         "delta": "1e-6",

@@ -1,14 +1,19 @@
 """The plan of a questionnaire: groups, exact errors, and what to do if targets are not met."""
 
+import math
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
+from faircount.core.entropy import SeededStream
+from faircount.core.questions import AnyOf, MostOf, Number, OneOf, Question, Questionnaire, YesNo
 from faircount.core.questions.form import make_form
 from faircount.estimation.sheet_result import QuestionnaireResult
-from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
-from faircount.planning.questionnaire import half_width, make_plan
+from faircount.planning.questionnaire import block_range, make_plan
+from faircount.planning.sheet_coins import count_moves, plan_coins
 
 
 def yes(number: int, **fields: Any) -> dict[str, Any]:
@@ -19,24 +24,119 @@ def one(size: int, **fields: Any) -> dict[str, Any]:
     return {"kind": "one", "text": f"one of {size}", "items": list(map(str, range(size))), **fields}
 
 
-@pytest.mark.parametrize(
-    ("questions", "points"),
-    [
-        ([yes(0)], 1.3),
-        ([yes(number) for number in range(4)], 3.0),
-        ([yes(number) for number in range(8)], 5.0),
-        ([one(5)], 2.0),
-        ([one(5)] * 4, 6.7),
-        ([one(10)] * 2, 4.3),
-    ],
-)
+# 95% half-widths in points among 300 people, both servers, epsilon 1 for all questions together.
+DESIGN = {
+    2: {1: 1.3, 2: 2.0, 4: 3.0, 6: 4.0, 8: 5.0, 10: 6.0},
+    5: {1: 2.0, 2: 3.7, 4: 6.7, 6: 9.3, 8: 12.3, 10: 15.3},
+    10: {1: 2.3, 2: 4.3, 4: 8.3, 6: 12.7, 8: 16.7, 10: 20.7},
+}
+
+
+@pytest.mark.parametrize("size", DESIGN)
+@pytest.mark.parametrize("count", DESIGN[2])
 def test_the_errors_of_two_servers_for_300_people_are_those_of_the_design(
-    questions: list[dict[str, Any]], points: float
+    size: int, count: int
 ) -> None:
-    form = make_form(questions).questionnaire
-    groups = split_epsilon(1.0, [range(len(form))])
-    servers = JointNoise(questionnaire=form, groups=groups, epsilon=1.0, draws=2)
-    assert round(half_width(servers, 0, 300), 1) == points
+    plan = make_plan(make_form([one(size)] * count), 300, 1.0, draws=2)
+    assert len(plan.mechanism.groups) == 1
+    assert [round(line.half_width, 1) for line in plan.lines] == [DESIGN[size][count]] * count
+
+
+RUNS = 1500
+
+# One run of a planned error in 10^7 may look wrong: 20 of them give a false alarm below 10^-5.
+FALSE_ALARM = 1e-7
+
+MIXED = [
+    one(3, skip=True),
+    {"kind": "any", "text": "any", "items": ["a", "b", "c"]},
+    {"kind": "most", "text": "most", "items": ["a", "b", "c", "d"], "most": 2},
+    {"kind": "number", "text": "number", "low": 0, "high": 20},
+    {"kind": "scale", "text": "scale", "items": ["1", "2", "3", "4"], "open": "mean"},
+    {"kind": "table", "text": ["r", "c"], "rows": ["a", "b"], "columns": ["x", "y"]},
+]
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [[one(2)] * 8, [one(5)] * 4, [one(10)] * 2, [yes(0), one(12)], MIXED],
+    ids=["8 yes/no", "4 of five", "2 of ten", "unlike", "mixed"],
+)
+def test_runs_reproduce_the_errors_of_the_plan(questions: list[dict[str, Any]]) -> None:
+    """Noise is drawn as both servers draw it: at least 95% lie within the half-width, and fewer
+    within the next smaller one, as far as so many runs can tell.
+    """
+    plan = make_plan(make_form(questions), 300, 1.0, draws=2)
+    slices = plan.form.questionnaire.cell_slices
+    stream = SeededStream(24)
+    nothing = np.zeros(plan.form.questionnaire.cells, dtype=np.int64)
+    drawn = np.array([plan.mechanism.release(nothing, stream) for _ in range(RUNS)])
+    for number, line in enumerate(plan.lines):
+        block = plan.form.questionnaire.questions[number].blocks[0]
+        reach = block_range(block.kind, block.bound)
+        # One cell of each question: the cells of a question are not independent.
+        noise = np.abs(drawn[:, slices[number].start])
+        most = round(line.half_width * 300 / 100 * reach)
+        assert binom.cdf(int((noise <= most).sum()), RUNS, 0.95) > FALSE_ALARM
+        assert binom.sf(int((noise < most).sum()) - 1, RUNS, 0.95) > FALSE_ALARM
+
+
+def test_planted_the_noise_of_one_server_is_not_that_of_the_plan() -> None:
+    plan = make_plan(make_form([one(5)] * 4), 300, 1.0, draws=2)
+    stream = SeededStream(24)
+    noise = np.array([plan.mechanism.draw_noise(stream)[0] for _ in range(RUNS)])
+    most = round(plan.lines[0].half_width * 3)
+    assert binom.sf(int((np.abs(noise) < most).sum()) - 1, RUNS, 0.95) < FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("questions", "better"), [([one(5)] * 10, False), ([one(5)] * 12, True), ([yes(1)] * 20, False)]
+)
+def test_many_questions_are_compared_with_coins(
+    questions: list[dict[str, Any]], better: bool
+) -> None:
+    plan = make_plan(make_form(questions), 300, 1.0, draws=2)
+    assert plan.coins_are_better == better
+    document = plan.to_dict()["coins"]
+    assert document["better"] == better
+    said = any("coins at delta 1e-06 would be more exact" in line for line in plan.advice)
+    assert said == better
+
+
+def test_coins_keep_the_budget_for_all_cells_that_one_person_moves() -> None:
+    """Known answers: the standard deviation of a count with 10 and 20 questions of five answers."""
+    for count, deviation in ((10, 26.7), (20, 37.8)):
+        form = make_form([one(5)] * count).questionnaire
+        planned = plan_coins(form.questions, 300, 1.0, 2)
+        assert planned is not None
+        assert planned.moves == 2 * count
+        assert round(math.sqrt(planned.coins / 2), 1) == deviation
+    moves = {
+        "yes": YesNo(text="q"),
+        "any": AnyOf(text="q", items=("a", "b", "c"), skip=True),
+        "most": MostOf(text="q", items=("a", "b", "c", "d", "e"), most=2),
+        "few": MostOf(text="q", items=("a", "b", "c"), most=2, skip=True),
+        "number": Number(text="q", low=0, high=9),
+    }
+    counted = {name: count_moves(question) for name, question in moves.items()}
+    assert counted == {"yes": 1, "any": 4, "most": 4, "few": 3, "number": 1}
+
+
+@pytest.mark.parametrize("name", ["any", "most", "few", "one", "number"])
+def test_no_pair_of_sheets_moves_more_cells_than_are_counted(name: str) -> None:
+    questions: dict[str, Question] = {
+        "any": AnyOf(text="q", items=("a", "b", "c"), skip=True),
+        "most": MostOf(text="q", items=("a", "b", "c", "d", "e"), most=2),
+        "few": MostOf(text="q", items=("a", "b", "c"), most=2, skip=True),
+        "one": OneOf(text="q", items=("a", "b", "c"), skip=True),
+        "number": Number(text="q", low=0, high=3, skip=True),
+    }
+    question = questions[name]
+    form = Questionnaire((question,))
+    valid = filter(form.is_valid, product(range(2), repeat=question.bits))
+    cells = [np.array(form.open(bits)) for bits in valid]
+    moved = max(int((one != other).sum()) for one, other in product(cells, repeat=2))
+    assert moved == count_moves(question)
 
 
 def test_questions_alike_share_a_group_and_unlike_ones_do_not() -> None:

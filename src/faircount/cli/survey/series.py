@@ -115,13 +115,16 @@ def _show(trend: "Trend") -> None:
 
 def _show_question(out: "Console", trend: "Trend", question: "QuestionTrend") -> None:
     from faircount.cli.show import make_table
-    from faircount.estimation.sheet_result import format_value
+    from faircount.estimation.sheet_result import decimals_of, format_value
     from faircount.estimation.trend import describe_change, trend_rows
 
     rows = []
     for place, label in enumerate(question.labels):
-        estimates = [entry.estimates[place] for entry in question.series]
-        rows.append([label, *(format_value(row, row.estimate) for row in estimates)])
+        values = []
+        for entry in question.series:
+            row = entry.estimates[place]
+            values.append(format_value(row, row.estimate, decimals_of(entry, row)))
+        rows.append([label, *values])
     out.print(make_table(["item", *trend.titles], rows))
     for change in question.changes:
         before = trend.names[change.before]

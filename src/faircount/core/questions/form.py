@@ -109,9 +109,16 @@ class Form:
 def read_form(path: Path) -> Form:
     """Read a questionnaire from a TOML file."""
     try:
-        fields = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        data = path.read_bytes()
     except OSError as problem:
         raise ParameterError(f"{path} cannot be read: {describe_os_error(problem)}") from None
+    return parse_form(data, str(path))
+
+
+def parse_form(data: bytes, path: str) -> Form:
+    """Read a questionnaire from the bytes of a TOML file; `path` is for messages only."""
+    try:
+        fields = tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise ParameterError(f"{path} is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as problem:

@@ -10,6 +10,8 @@ import {
 import { button, buttons, formatValues, payloadOf, problemMessage, sentence } from "./parts.js";
 import { peopleSource } from "./people_source.js";
 import { participantsRead } from "./promise_view.js";
+import { questionBuilder } from "./question_builder.js";
+import { errorText } from "./question_preview.js";
 import { timeField } from "./time_field.js";
 
 const MILLISECONDS_OF_REST = 400;
@@ -20,10 +22,7 @@ const LIKELY = 0.99;
 // Title of a group: name of a field -> settings. Labels and hints are the texts field_name and
 // hint_name.
 const GROUPS = {
-  groupQuestion: {
-    question: { required: true },
-    items: { rows: "5", required: true },
-  },
+  groupQuestion: {},
   groupOwner: { owner: {}, purpose: {}, contact: {} },
   groupPeople: {
     users: { type: "number", min: "2", value: "300" },
@@ -46,7 +45,7 @@ const GROUPS = {
 };
 const BUDGET_FIELDS = ["budget_epsilon", "budget_delta"]; // shown once the group has a name
 const PEOPLE_FIELDS = ["users", "people"]; // hidden once there is a table of people
-const HINTS = ["items", "response_rate", "minimum", "people", "epsilon", "delta", "population", "name"];
+const HINTS = ["response_rate", "minimum", "people", "epsilon", "delta", "population", "name"];
 
 /** `typed` has the values typed before, if the same form is shown in another language. */
 export function showCreation(typed, actions) {
@@ -61,8 +60,10 @@ export function showCreation(typed, actions) {
     chosen = now;
     onInput();
   });
-  const place = groups[Object.keys(GROUPS).indexOf("groupPeople")];
-  place.querySelector("legend").after(source.box);
+  const builder = questionBuilder(typed, actions.readQuestions, onInput);
+  const groupNamed = (name) => groups[Object.keys(GROUPS).indexOf(name)];
+  groupNamed("groupPeople").querySelector("legend").after(source.box);
+  groupNamed("groupQuestion").append(builder.box);
   const form = element(
     "form",
     { class: "beside", input: onInput, submit: onSubmit },
@@ -85,11 +86,16 @@ export function showCreation(typed, actions) {
       ),
     ),
   );
-  const valuesOf = () => ({ ...Object.fromEntries(new FormData(form)), ...source.values() });
+  const valuesOf = () => ({
+    ...Object.fromEntries(new FormData(form)),
+    ...source.values(),
+    ...builder.values(),
+  });
   const askPlanner = debounce(
     askForAdvice,
     (advice) => {
       headline.replaceChildren(...headlines(advice));
+      builder.showAdvice(advice);
       // Offered only where the planner advises against the survey.
       anyway.hidden = advice.worthwhile !== false;
       details.replaceChildren(...adviceDetails(advice));
@@ -133,7 +139,7 @@ export function showCreation(typed, actions) {
 
   show(element("h1", {}, translate("newSurvey")), form);
   storeValues();
-  if (typed.items) askPlanner();
+  if (builder.hasAnswers()) askPlanner();
 }
 
 function fieldGroup(title, fields, typed) {
@@ -212,17 +218,35 @@ function headlines(advice) {
   const overspent = advice.budget_problem;
   const warnings = [
     advice.proven ? null : "adviceUnproven",
-    advice.informative ? null : "adviceNot",
+    advice.informative ? null : notText(advice),
     isWeak(advice) ? "adviceWeak" : null,
   ];
   const shown = warnings.filter((name) => name !== null);
-  const error = formatPercent(advice.half_width_95);
   return [
-    sentence("adviceError", { error }, { class: "figure" }),
+    errorHeadline(advice),
     ...(overspent ? [problemMessage(overspent, { class: "warning" })] : []),
     ...shown.map((name) => sentence(name, {}, { class: "warning" })),
     ...chanceLines(advice),
   ];
+}
+
+const notText = ({ questions }) => (questions.length > 1 ? "adviceNotSeveral" : "adviceNot");
+
+/** The error of the only question; of several the largest one, as each stands beside its question. */
+function errorHeadline({ questions, half_width_95: half }) {
+  const [first, ...others] = questions;
+  if (!others.length && first.unit === "points") {
+    return sentence("adviceError", { error: formatPercent(half) }, { class: "figure" });
+  }
+  if (!others.length) {
+    return sentence("previewError", { error: errorText(first) }, { class: "figure" });
+  }
+  const shares = questions.filter(({ unit }) => unit === "points");
+  const worst = (shares.length ? shares : questions).reduce((one, other) =>
+    other.error > one.error ? other : one,
+  );
+  const values = { error: errorText(worst), number: formatNumber(worst.number) };
+  return sentence("adviceLargest", values, { class: "figure" });
 }
 
 /** Whether the minimum will be reached at the expected response rate; nothing without one. */
@@ -238,21 +262,37 @@ function chanceLines({ expected, invited, minimum, chance_of_minimum: chance }) 
 
 function adviceDetails(advice) {
   if (advice.problem) return budgetLines(advice);
-  const { mechanism, minimum, responses, invited } = advice;
-  const error = formatPercent(advice.half_width_95_at_minimum);
+  const { mechanism, minimum, responses, invited, items } = advice;
   const condition = conditionText(advice.condition);
+  const about = { mechanism, ...formatValues({ responses, invited }) };
   return [
-    sentence("adviceText", { mechanism, ...formatValues({ responses, invited }) }),
-    sentence("adviceMinimum", { error, ...formatValues({ minimum }) }),
+    sentence(items.length ? "adviceText" : "adviceTextSeveral", about),
+    ...(advice.questions.length > 1 ? [sentence("adviceGroups", {}, { class: "quiet" })] : []),
+    minimumLine(advice, formatValues({ minimum })),
     ...(advice.users_make_noise ? [sentence("adviceAllowance", {}, { class: "quiet" })] : []),
     sentence("adviceCondition", { condition }, { class: "quiet" }),
-    ...(advice.proven ? [sentence("adviceProven", {}, { class: "quiet" })] : []),
+    ...(advice.proven ? [sentence(provenText(items), {}, { class: "quiet" })] : []),
     ...budgetLines(advice),
-    participantsRead(advice),
-    sentence("adviceExample", {}, { class: "quiet" }),
-    exampleResult(advice),
+    participantsRead({ ...advice, ...sharesOf(advice.questions) }),
+    ...(items.length ? [sentence("adviceExample", {}, { class: "quiet" })] : []),
+    ...(items.length ? [exampleResult(advice)] : []),
   ];
 }
+
+/** The error with the minimum number of responses: of a single choice, or how much larger it is. */
+function minimumLine({ items, responses, half_width_95_at_minimum: half, minimum }, values) {
+  if (items.length) return sentence("adviceMinimum", { error: formatPercent(half), ...values });
+  const times = formatNumber(responses / minimum, { maximumSignificantDigits: 2 });
+  return sentence("adviceMinimumSeveral", { times, ...values });
+}
+
+const provenText = (items) => (items.length ? "adviceProven" : "adviceProvenSheet");
+
+/** How many questions there are, and what a single answer loses at most. */
+const sharesOf = (questions) => ({
+  count: questions.length,
+  single: Math.max(...questions.map(({ epsilon }) => epsilon)),
+});
 
 /** A result with equally frequent answers, each with the expected error. */
 function exampleResult({ items, half_width_95: half }) {

@@ -31,7 +31,7 @@ function surveyList(surveys, actions) {
 }
 
 function card(survey, actions) {
-  const { name, question, status, last } = survey;
+  const { name, question, questions, status, last } = survey;
   const { responses, invited } = status ?? last ?? {};
   const isKnown = invited !== undefined;
   const answers = isKnown ? translate("listAnswers", formatValues({ responses, invited })) : null;
@@ -40,6 +40,9 @@ function card(survey, actions) {
     {},
     ownerText("button", name, { type: "button", class: "name", click: () => actions.open(name) }),
     ownerText("span", question, { class: "grows" }),
+    questions.length > 1
+      ? element("span", { class: "quiet" }, translate("listQuestions", { count: questions.length }))
+      : null,
     element("span", { class: "phase" }, phaseText(survey)),
     element("span", { class: "quiet" }, answers),
   );

@@ -90,6 +90,7 @@ async function create({ copy = "" }) {
   const actions = {
     keep: (values) => (typed = values),
     advise: (values) => call("POST", "advice", values),
+    readQuestions: (values) => call("POST", "questions", values),
     describePeople: (values) => call("POST", "people", values),
     create: async (values) => {
       const { name } = await call("POST", "surveys", values);

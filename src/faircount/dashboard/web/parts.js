@@ -16,10 +16,16 @@ export const sentence = (name, values = {}, settings = {}) =>
 /**
  * An error {message, code, values} in the owner's language. The text problem_code says everything;
  * about_code introduces the program's own English message; without either the message stands alone.
- * A server's rejection has a cause: remote_cause.
+ * A server's rejection has a cause: remote_cause. If it is about one of several questions, the
+ * number of that question comes first.
  */
 export function problemMessage({ message, code, values }, settings = {}) {
   const shown = formatValues(values ?? {}, formatProblemValue);
+  if (values?.question !== undefined) {
+    const { question: _, ...others } = values;
+    const about = sentence("problemQuestion", { question: shown.question });
+    return element("div", settings, about, problemMessage({ message, code, values: others }));
+  }
   if (code === "remote" && hasText(`remote_${shown.cause}`)) {
     const cause = sentence(`remote_${shown.cause}`, shown);
     return element("div", settings, sentence("remote", shown), cause);
@@ -65,8 +71,11 @@ export const section = (title, ...content) =>
 export const details = (summary, ...content) =>
   element("details", {}, element("summary", {}, translate(summary)), ...content);
 
-/** A table that can be scrolled by keyboard if it is too wide; headings are names of texts. */
-export function table(caption, headings, rows) {
+/**
+ * A table that can be scrolled by keyboard if it is too wide; headings are names of texts. `name`
+ * tells it apart where several tables of a page have the same caption.
+ */
+export function table(caption, headings, rows, name = caption) {
   const cells = headings.map((name) => element("th", { scope: "col" }, translate(name)));
   const made = element(
     "table",
@@ -75,7 +84,7 @@ export function table(caption, headings, rows) {
     element("thead", {}, element("tr", {}, cells)),
     element("tbody", {}, rows),
   );
-  const box = { class: "scroll", tabindex: "0", role: "region", "aria-label": caption };
+  const box = { class: "scroll", tabindex: "0", role: "region", "aria-label": name };
   return element("div", box, made);
 }
 

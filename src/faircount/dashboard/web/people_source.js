@@ -111,7 +111,7 @@ function valuesOf(chosen) {
 }
 
 /** The bytes of a file in base64. */
-function base64Of(file) {
+export function base64Of(file) {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(reader.result.split(",")[1] ?? "");

@@ -2,14 +2,19 @@
 // achieved.
 
 import { attackerCertainty } from "./certainty.js";
-import { axisOf, chart, drawingRow } from "./chart.js";
 import { againstText, conditionText } from "./conditions.js";
 import { element, englishText, ownerText } from "./dom.js";
 import { isEnglish } from "./endings.js";
-import { decimalsFor, formatNumber, formatPercent, formatSmall, translate } from "./language.js";
+import { formatNumber, formatSmall, translate } from "./language.js";
 import { buttons, details, formatValues, row, section, sentence, table } from "./parts.js";
+import { changes, questionResults } from "./question_results.js";
 
 const FILE_TYPES = ["png", "svg", "xlsx", "html", "csv", "json"];
+
+/** Whether there is one question with exactly one answer each, and nothing but its shares. */
+const isOneChoice = ({ charts }) =>
+  charts.length === 1 && charts[0].rows.every(({ part }) => part === "shares") &&
+  ["one", "yes"].includes(charts[0].kind);
 
 export function resultSection(result, actions) {
   if (result.ended !== undefined) return endedSection(result);
@@ -19,9 +24,9 @@ export function resultSection(result, actions) {
   });
   return section(
     "resultTitle",
-    estimates(result),
+    questionResults(result),
     sentence("resultText", {}, { class: "quiet" }),
-    sentence("resultConsistent", {}, { class: "quiet" }),
+    sentence(isOneChoice(result) ? "resultConsistent" : "resultNearest", {}, { class: "quiet" }),
     changes(result.trend),
     element("h3", {}, translate("downloadTitle")),
     sentence("downloadText", {}, { class: "quiet" }),
@@ -31,39 +36,13 @@ export function resultSection(result, actions) {
   );
 }
 
-/** What has changed since the same people were asked before; null for the first time. */
-function changes({ before, changes: items }) {
-  if (before === undefined) return null;
-  const rows = items.map(({ item, estimate, low, high, clear }) =>
-    row(
-      ownerText("span", item),
-      formatChange(estimate),
-      translate("trendRange", { low: formatChange(low), high: formatChange(high) }),
-      translate(clear ? "trendClear" : "trendNoise"),
-    ),
-  );
-  const headings = ["resultItem", "trendChange", "resultRange", "trendMeaning"];
-  return element(
-    "div",
-    {},
-    element("h3", {}, translate("trendTitle", { before })),
-    table(translate("trendCaption"), headings, rows),
-  );
-}
-
-/** A difference of shares in percentage points, with its sign. */
-const formatChange = (difference) =>
-  formatNumber(100 * difference, {
-    minimumFractionDigits: 1,
-    maximumFractionDigits: 1,
-    signDisplay: "exceptZero",
-  });
-
 /** Whether every response was proven to be one vote. */
-function validity({ validity: votes }) {
+function validity(result) {
+  const votes = result.validity;
   if (!votes?.proven) return sentence("adviceUnproven", {}, { class: "warning" });
   const { counted, refused } = votes;
-  return sentence("resultProven", formatValues({ counted, refused }));
+  const name = isOneChoice(result) ? "resultProven" : "resultProvenSheet";
+  return sentence(name, formatValues({ counted, refused }));
 }
 
 function endedSection({ ended: { code, values, detail }, spent }) {
@@ -81,25 +60,8 @@ function endingDetail(code, detail) {
   return isEnglish(code) ? englishText(detail) : ownerText("p", detail);
 }
 
-function estimates({ estimates: items, consistent, users }) {
-  const axis = axisOf(items);
-  const decimals = decimalsFor(items);
-  const format = (share) => formatPercent(share, decimals);
-  const rows = items.flatMap((item, at) => [
-    row(
-      ownerText("span", item.item),
-      translate("percent", { value: format(item.estimate) }),
-      translate("range", { low: format(item.low), high: format(item.high) }),
-      translate("percent", { value: format(consistent[at]) }),
-    ),
-    drawingRow(4, chart({ ...item, consistent: consistent[at] }, axis)),
-  ]);
-  const headings = ["resultItem", "resultShare", "resultRange", "resultConsistentHead"];
-  return table(translate("resultCaption", { included: formatNumber(users) }), headings, rows);
-}
-
 /** What the guarantee means for one person; on request planned and achieved, and for experts. */
-function guarantee({ promised, guarantee: { holds }, codes, record }) {
+function guarantee({ charts, promised, guarantee: { holds }, codes, record }) {
   const numbers = (epsilon, delta) => [
     formatNumber(epsilon, { maximumSignificantDigits: 4 }),
     formatSmall(delta),
@@ -113,7 +75,7 @@ function guarantee({ promised, guarantee: { holds }, codes, record }) {
   ];
   const sure = formatNumber(attackerCertainty(promised.realized_epsilon));
   const meaning = holds
-    ? sentence("promise", { sure })
+    ? sentence(charts.length > 1 ? "promiseSeveral" : "promise", { sure })
     : sentence(`void_${codes.void}`, {}, { class: "warning" });
   return element(
     "div",
@@ -121,6 +83,7 @@ function guarantee({ promised, guarantee: { holds }, codes, record }) {
     element("h3", {}, translate("guaranteeTitle")),
     operatorWarning(record),
     meaning,
+    holds ? singleLine(charts) : null,
     sentence("resultAgain", {}, { class: "quiet" }),
     details(
       "guaranteeDetails",
@@ -134,6 +97,14 @@ function guarantee({ promised, guarantee: { holds }, codes, record }) {
 function operatorWarning({ one_operator: isOne, s1_operator: name }) {
   if (!isOne) return null;
   return sentence(name ? "guaranteeOneOperator" : "guaranteeNoOperator", {}, { class: "warning" });
+}
+
+/** What a single one of several answers loses at most, if that is less than all of them. */
+function singleLine(charts) {
+  const groups = new Set(charts.map(({ group }) => group));
+  if (groups.size < 2) return null;
+  const largest = Math.max(...charts.map(({ epsilon }) => epsilon));
+  return sentence("promiseSingle", { sure: formatNumber(attackerCertainty(largest)) });
 }
 
 /** The guarantee with its adversary and its condition. */

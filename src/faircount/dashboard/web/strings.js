@@ -24,6 +24,29 @@ const en = {
     "The dashboard's program does not respond. Is faircount dashboard still running?",
   problem_stranger: "Please open the address that faircount dashboard printed.",
   problem_too_few_items: "Write at least two answers, one per line.",
+  problemQuestion: "Question {question}:",
+  problem_two_items: "Write exactly two answers. With more of them, choose “one of several”.",
+  problem_too_few_rows: "Write at least two rows, one per line.",
+  problem_too_few_columns: "Write at least two columns, one per line.",
+  problem_reserved_item:
+    "“{item}” cannot be one of the answers. Tick “Offer “prefer not to say””, or say who is asked.",
+  problem_most_range: "How many may be chosen: please enter a whole number from 1 to {largest}.",
+  problem_number_range: "The largest number must be above the smallest one.",
+  problem_number_step:
+    "The step must be above 0 and divide the range, such as 0 to 40 in steps of 0.5.",
+  problem_number_steps: "There are more than {most} steps. Choose a larger step.",
+  problem_bands: "Write at least three edges, one per line, each above the one before.",
+  problem_branch_question:
+    "It is asked depending on a question that comes later or has no single answer. Move that one " +
+    "up, or ask everybody.",
+  problem_branch_items: "Tick the answers to question {earlier} with which this one is asked.",
+  problem_text_too_long: "Questions and answers have at most {most} characters.",
+  problem_too_many_questions: "A survey has at most {most} questions.",
+  about_translations:
+    "The texts in other languages do not fit the questions any more. Remove the other languages, " +
+    "or correct the file and load it again. The program says:",
+  about_questions_unusable: "These questions cannot be asked like this. The program says:",
+  about_questions_file: "{file} cannot be used. Correct it and load it again. The program says:",
   problem_not_a_number: "{field}: please enter a number.",
   problem_not_whole: "{field}: please enter a whole number above 0.",
   problem_not_above_zero: "{field}: please enter a number above 0.",
@@ -194,6 +217,7 @@ const en = {
     "Start with a question: while you type, the planner shows how accurate the result will be.",
   listName: "Survey",
   listAnswers: "{responses} of {invited} answered",
+  listQuestions: "{count} questions",
   listTooFew:
     "{name}: at this pace only {expected} people will have answered by the closing time, but " +
     "{minimum} are needed.",
@@ -204,7 +228,7 @@ const en = {
   stateNotInvited: "Nobody is invited yet",
 
   // form
-  groupQuestion: "Your question",
+  groupQuestion: "What you ask",
   groupOwner: "About you",
   groupPeople: "The people you ask",
   groupPrivacy: "Privacy",
@@ -213,6 +237,62 @@ const en = {
   field_question: "Question",
   field_items: "Possible answers",
   hint_items: "One per line.",
+  field_title: "Title of the survey (optional)",
+  field_kind: "Kind",
+  kind_one: "One of several answers",
+  kind_yes: "Yes or no",
+  kind_any: "Any of several answers",
+  kind_most: "At most so many of several",
+  kind_scale: "Scale (share of every answer)",
+  kind_mean: "Scale (mean only, more exact)",
+  kind_number: "Number in a range (mean)",
+  kind_bands: "Number in bands (median)",
+  kind_table: "Table of two questions",
+  yesItems: "No\nYes",
+  field_most: "How many of them people may choose",
+  hint_most: "Fewer than there are answers.",
+  field_low: "Smallest number",
+  field_high: "Largest number",
+  field_step: "Step (optional)",
+  hint_step: "1 if you leave it empty. Answers are rounded to whole steps.",
+  field_bands: "Edges of the bands",
+  hint_bands: "One per line and ascending, such as 0, 18, 40, 65. A band includes its lower edge.",
+  field_rows_text: "Question for the rows",
+  field_rows: "Answers in the rows, one per line",
+  field_columns_text: "Question for the columns",
+  field_columns: "Answers in the columns, one per line",
+  field_skip: "Offer “prefer not to say”",
+  field_branch: "Who is asked",
+  branchNone: "Everybody",
+  branchQuestion: "Only if: {number}. {text}",
+  branchItems: "Asked with these answers",
+  questionAdd: "Add a question",
+  questionOther: "Other kinds, and “prefer not to say”",
+  questionNumber: "Question {number}",
+  questionMoved: "Question {from} is now question {to}.",
+  questionRemoved: "Question {number} was removed.",
+  question_up: "Up",
+  question_down: "Down",
+  question_remove: "Remove",
+  upLabel: "Up: move number {number}",
+  downLabel: "Down: move number {number}",
+  removeLabel: "Remove number {number}",
+  fileTitle: "Load a questionnaire from a file",
+  fileLabel: "TOML file",
+  fileHint: "As for faircount survey create --questionnaire. It replaces what is above.",
+  fileLoaded: "Questions loaded from {file}: {count}.",
+  otherLanguages:
+    "The file has the texts in these languages, too: {languages}. They can be changed only in the " +
+    "file.",
+  otherLanguagesRemove: "Remove the other languages",
+  previewError: "95 % error: {error}",
+  errorPoints: "± {error} percentage points",
+  errorUnits: "± {error} (mean)",
+  previewShare: "Share of epsilon: {epsilon} (group {group})",
+  previewUseless:
+    "Nothing can be learned from this question. Invite more people, ask fewer questions, or offer " +
+    "fewer answers.",
+  previewTarget: "Wanted by the file: ± {target} percentage points.",
   field_owner: "Who is asking",
   field_purpose: "What the result is for",
   field_contact: "Contact address",
@@ -276,6 +356,21 @@ const en = {
   adviceText:
     "In 95 of 100 such surveys, a share of those who answer is off by no more than this, if " +
     "{responses} of {invited} people do. Mechanism: {mechanism}.",
+  adviceLargest: "Largest 95 % error: {error} (question {number})",
+  adviceTextSeveral:
+    "In 95 of 100 such surveys, an estimate is off by no more than its 95 % error, if {responses} " +
+    "of {invited} people answer. Mechanism: {mechanism}.",
+  adviceGroups:
+    "Epsilon is for all answers of a person together. Questions of one group share their noise; a " +
+    "single answer reveals at most the share of its group.",
+  adviceMinimumSeveral:
+    "The minimum number of responses is {minimum}; with so few, errors are {times} times as large.",
+  adviceProvenSheet:
+    "Every response is proven to be one sheet of possible answers, so a manipulated program " +
+    "cannot count for more.",
+  adviceNotSeveral:
+    "Some of these questions would tell you nothing: see beside them. Invite more people, ask " +
+    "fewer questions, offer fewer answers, or allow a larger epsilon.",
   adviceMinimum:
     "The minimum number of responses is {minimum}; with so few, the 95 % error is ± {error} %.",
   adviceSure: "If {expected} of {invited} people answer, as you expect, the minimum is reached.",
@@ -446,6 +541,19 @@ const en = {
   resultText:
     "Bar: the estimate, which is right on average but can be below 0. Line: its interval, " +
     "which contains the true share among the people counted in 95 of 100 such surveys.",
+  resultAnswered: "Estimated shares among those who answered",
+  resultSide: "Estimated shares of the answers to: {text}",
+  resultMeasure: "Estimated for the {included} people who were counted",
+  gridCaption:
+    "{rows} (rows) and {columns} (columns): estimated shares among the {included} people counted",
+  gridAll: "All",
+  resultNearest:
+    "Tall mark, and the column “Consistent”: the nearest number that can be true. Shares are never " +
+    "negative, and where everybody gives exactly one answer they add up to 100 %; small ones are " +
+    "estimated too large, and large ones too small.",
+  resultProvenSheet:
+    "Responses counted: {counted}, each proven to be one sheet of possible answers. Rejected: " +
+    "{refused}.",
   resultProven:
     "Responses counted: {counted}, each proven to be exactly one vote. Rejected: {refused}.",
   resultConsistent:
@@ -453,6 +561,7 @@ const en = {
     "small ones are estimated too large and large ones too small.",
   trendTitle: "Changes since {before}",
   trendCaption: "Among the same people, in percentage points",
+  trendCaptionMean: "Among the same people, change of the mean or the median",
   trendChange: "Change",
   trendRange: "{low} to {high}",
   trendMeaning: "Meaning",
@@ -502,6 +611,11 @@ const en = {
   promise:
     "Imagine somebody who thinks that two answers of a person are equally likely. Even after " +
     "seeing the result, they can be at most {sure} % sure which one it is.",
+  promiseSeveral:
+    "Suppose that somebody thinks two ways to answer all questions are equally likely to be a " +
+    "person's. Even knowing the results, they can be at most {sure} % sure which one it is. This " +
+    "covers all answers of the person together.",
+  promiseSingle: "About a single answer, they can be at most {sure} % sure.",
   guaranteeOneOperator:
     "One operator ran both servers and could have read every answer: this was a trial. The " +
     "guarantee holds against everybody else.",
@@ -653,6 +767,36 @@ const de = {
     "Das Programm hinter dieser Seite antwortet nicht. Läuft faircount dashboard noch?",
   problem_stranger: "Bitte öffnen Sie die Adresse, die faircount dashboard ausgegeben hat.",
   problem_too_few_items: "Schreiben Sie mindestens zwei Antworten, eine pro Zeile.",
+  problemQuestion: "Frage {question}:",
+  problem_two_items:
+    "Schreiben Sie genau zwei Antworten. Bei mehreren wählen Sie „eine von mehreren“.",
+  problem_too_few_rows: "Schreiben Sie mindestens zwei Zeilen der Tabelle, jede für sich.",
+  problem_too_few_columns: "Schreiben Sie mindestens zwei Spalten, eine pro Zeile.",
+  problem_reserved_item:
+    "„{item}“ kann keine der Antworten sein. Setzen Sie das Häkchen für „keine Angabe“, oder " +
+    "wählen Sie, wer gefragt wird.",
+  problem_most_range:
+    "Wie viele man wählen darf: Bitte geben Sie eine ganze Zahl von 1 bis {largest} ein.",
+  problem_number_range: "Die größte Zahl muss über der kleinsten liegen.",
+  problem_number_step:
+    "Die Schrittweite muss über 0 liegen und den Bereich teilen, etwa 0 bis 40 in Schritten von " +
+    "0,5.",
+  problem_number_steps: "Das sind mehr als {most} Schritte. Wählen Sie eine größere Schrittweite.",
+  problem_bands: "Schreiben Sie mindestens drei Grenzen, eine pro Zeile, jede über der vorigen.",
+  problem_branch_question:
+    "Sie hängt von einer Frage ab, die später kommt oder nicht genau eine Antwort hat. Schieben " +
+    "Sie jene nach oben, oder fragen Sie alle.",
+  problem_branch_items:
+    "Setzen Sie Häkchen bei den Antworten auf Frage {earlier}, mit denen diese gestellt wird.",
+  problem_text_too_long: "Fragen und Antworten haben höchstens {most} Zeichen.",
+  problem_too_many_questions: "Eine Umfrage hat höchstens {most} Fragen.",
+  about_translations:
+    "Die Texte in anderen Sprachen passen nicht mehr zu den Fragen. Entfernen Sie die anderen " +
+    "Sprachen, oder berichtigen Sie die Datei und laden sie noch einmal. Das Programm sagt:",
+  about_questions_unusable: "So lassen sich diese Fragen nicht stellen. Das Programm sagt:",
+  about_questions_file:
+    "{file} lässt sich nicht verwenden. Berichtigen Sie die Datei, und laden Sie sie noch einmal. " +
+    "Das Programm sagt:",
   problem_not_a_number: "{field}: Bitte geben Sie eine Zahl ein.",
   problem_not_whole: "{field}: Bitte geben Sie eine ganze Zahl über 0 ein.",
   problem_not_above_zero: "{field}: Bitte geben Sie eine Zahl über 0 ein.",
@@ -863,6 +1007,7 @@ const de = {
     "Ergebnis wird.",
   listName: "Umfrage",
   listAnswers: "{responses} von {invited} haben geantwortet",
+  listQuestions: "{count} Fragen",
   listTooFew:
     "{name}: Wenn es so weitergeht, haben bis zum Ende nur {expected} Personen geantwortet, aber " +
     "{minimum} sind nötig.",
@@ -872,7 +1017,7 @@ const de = {
   stateDeleted: "Auf beiden Servern gelöscht",
   stateNotInvited: "Noch niemand eingeladen",
 
-  groupQuestion: "Ihre Frage",
+  groupQuestion: "Was Sie fragen",
   groupOwner: "Über Sie",
   groupPeople: "Wen Sie fragen",
   groupPrivacy: "Privatheit",
@@ -881,6 +1026,64 @@ const de = {
   field_question: "Frage",
   field_items: "Mögliche Antworten",
   hint_items: "Eine pro Zeile.",
+  field_title: "Titel der Umfrage (freiwillig)",
+  field_kind: "Art",
+  kind_one: "Eine von mehreren Antworten",
+  kind_yes: "Ja oder nein",
+  kind_any: "Beliebig viele Antworten",
+  kind_most: "Höchstens so viele Antworten",
+  kind_scale: "Skala (Anteil jeder Antwort)",
+  kind_mean: "Skala (nur Mittelwert, genauer)",
+  kind_number: "Zahl im Bereich (Mittelwert)",
+  kind_bands: "Zahl in Klassen (Median)",
+  kind_table: "Tabelle aus zwei Fragen",
+  yesItems: "Nein\nJa",
+  field_most: "Wie viele davon man wählen darf",
+  hint_most: "Weniger, als es Antworten gibt.",
+  field_low: "Kleinste Zahl",
+  field_high: "Größte Zahl",
+  field_step: "Schrittweite (freiwillig)",
+  hint_step: "1, wenn Sie nichts eintragen. Antworten werden auf ganze Schritte gerundet.",
+  field_bands: "Grenzen der Klassen",
+  hint_bands:
+    "Eine pro Zeile und aufsteigend, etwa 0, 18, 40, 65. Zu einer Klasse gehört ihre untere " +
+    "Grenze.",
+  field_rows_text: "Frage für die Zeilen",
+  field_rows: "Antworten in den Zeilen, jede für sich",
+  field_columns_text: "Frage für die Spalten",
+  field_columns: "Antworten in den Spalten, eine pro Zeile",
+  field_skip: "„Keine Angabe“ anbieten",
+  field_branch: "Wer gefragt wird",
+  branchNone: "Alle",
+  branchQuestion: "Nur wenn: {number}. {text}",
+  branchItems: "Gestellt bei diesen Antworten",
+  questionAdd: "Frage hinzufügen",
+  questionOther: "Andere Arten, und „keine Angabe“",
+  questionNumber: "Frage {number}",
+  questionMoved: "Frage {from} ist jetzt Frage {to}.",
+  questionRemoved: "Frage {number} wurde entfernt.",
+  question_up: "Nach oben",
+  question_down: "Nach unten",
+  question_remove: "Entfernen",
+  upLabel: "Nach oben: Nummer {number}",
+  downLabel: "Nach unten: Nummer {number}",
+  removeLabel: "Entfernen: Nummer {number}",
+  fileTitle: "Einen Fragebogen aus einer Datei laden",
+  fileLabel: "TOML-Datei",
+  fileHint: "Wie für faircount survey create --questionnaire. Sie ersetzt, was oben steht.",
+  fileLoaded: "Fragen aus {file} geladen: {count}.",
+  otherLanguages:
+    "Die Datei hat die Texte auch in diesen Sprachen: {languages}. Ändern lassen sie sich nur in " +
+    "der Datei.",
+  otherLanguagesRemove: "Die anderen Sprachen entfernen",
+  previewError: "95-%-Fehler: {error}",
+  errorPoints: "± {error} Prozentpunkte",
+  errorUnits: "± {error} (Mittelwert)",
+  previewShare: "Anteil an Epsilon: {epsilon} (Gruppe {group})",
+  previewUseless:
+    "Aus dieser Frage lässt sich nichts lernen. Laden Sie mehr Personen ein, stellen Sie weniger " +
+    "Fragen, oder bieten Sie weniger Antworten an.",
+  previewTarget: "Von der Datei gewünscht: ± {target} Prozentpunkte.",
   field_owner: "Wer fragt",
   field_purpose: "Wofür das Ergebnis gebraucht wird",
   field_contact: "Kontaktadresse",
@@ -944,6 +1147,23 @@ const de = {
   adviceText:
     "In 95 von 100 solchen Umfragen weicht ein Anteil derer, die antworten, höchstens so weit ab, " +
     "wenn {responses} von {invited} Personen antworten. Verfahren: {mechanism}.",
+  adviceLargest: "Größter 95-%-Fehler: {error} (Frage {number})",
+  adviceTextSeveral:
+    "In 95 von 100 solchen Umfragen liegt eine Schätzung höchstens um ihren 95-%-Fehler daneben, " +
+    "wenn {responses} von {invited} Personen antworten. Verfahren: {mechanism}.",
+  adviceGroups:
+    "Epsilon gilt für alle Antworten einer Person zusammen. Fragen einer Gruppe teilen sich ihr " +
+    "Rauschen; eine einzelne Antwort verrät höchstens den Anteil ihrer Gruppe.",
+  adviceMinimumSeveral:
+    "Die Mindestzahl der Antworten ist {minimum}; bei so wenigen sind die Fehler {times}-mal so " +
+    "groß.",
+  adviceProvenSheet:
+    "Jede Antwort ist nachweislich ein Bogen möglicher Antworten, ein manipuliertes Programm kann " +
+    "also nicht mehr zählen.",
+  adviceNotSeveral:
+    "Aus einigen dieser Fragen würden Sie nichts lernen, es steht daneben. Laden Sie mehr " +
+    "Personen ein, stellen Sie weniger Fragen, bieten Sie weniger Antworten an, oder erlauben Sie " +
+    "ein größeres Epsilon.",
   adviceMinimum:
     "Die Mindestzahl der Antworten ist {minimum}; bei so wenigen ist der 95-%-Fehler ± {error} %.",
   adviceSure:
@@ -1120,6 +1340,20 @@ const de = {
     "Balken: die Schätzung, die im Mittel stimmt, aber unter 0 liegen kann. Linie: ihr " +
     "Intervall; in 95 von 100 solchen Umfragen enthält es den wahren Anteil unter den gezählten " +
     "Personen.",
+  resultAnswered: "Geschätzte Anteile unter denen, die geantwortet haben",
+  resultSide: "Geschätzte Anteile der Antworten auf: {text}",
+  resultMeasure: "Geschätzt für die {included} gezählten Personen",
+  gridCaption:
+    "{rows} (Zeilen) und {columns} (Spalten): geschätzte Anteile unter den {included} gezählten " +
+    "Personen",
+  gridAll: "Alle",
+  resultNearest:
+    "Hohe Marke und Spalte „Stimmig“: die nächste Zahl, die wahr sein kann. Anteile sind nie " +
+    "negativ, und wo alle genau eine Antwort geben, ergeben sie zusammen 100 %; kleine werden zu " +
+    "groß und große zu klein geschätzt.",
+  resultProvenSheet:
+    "Gezählte Antworten: {counted}, jede nachweislich ein Bogen möglicher Antworten. Abgewiesen: " +
+    "{refused}.",
   resultProven:
     "Gezählte Antworten: {counted}, jede nachweislich genau eine Stimme. Abgewiesen: {refused}.",
   resultConsistent:
@@ -1127,6 +1361,7 @@ const de = {
     "aber kleine werden zu groß und große zu klein geschätzt.",
   trendTitle: "Änderungen seit {before}",
   trendCaption: "Unter denselben Personen, in Prozentpunkten",
+  trendCaptionMean: "Unter denselben Personen, Änderung von Mittelwert oder Median",
   trendChange: "Änderung",
   trendRange: "{low} bis {high}",
   trendMeaning: "Bedeutung",
@@ -1181,6 +1416,12 @@ const de = {
   promise:
     "Angenommen, jemand hält zwei Antworten einer Person für gleich wahrscheinlich. Selbst wer " +
     "das Ergebnis kennt, kann dann höchstens zu {sure} % sicher sein, welche es ist.",
+  promiseSeveral:
+    "Angenommen, jemand hält zwei Arten, alle Fragen zu beantworten, bei einer Person für gleich " +
+    "wahrscheinlich. Selbst wer die Ergebnisse kennt, kann dann höchstens zu {sure} % sicher sein, " +
+    "welche es ist. Das gilt für alle Antworten der Person zusammen.",
+  promiseSingle:
+    "Bei einer einzelnen Antwort kann diese Person höchstens zu {sure} % sicher sein.",
   guaranteeOneOperator:
     "Ein Betreiber hat beide Server betrieben und hätte jede Antwort lesen können: Das war ein " +
     "Probelauf. Die Garantie gilt gegenüber allen anderen.",

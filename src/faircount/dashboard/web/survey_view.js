@@ -55,19 +55,28 @@ export function showSurvey(name, actions) {
     invitations.update({ invited, interrupted, n_max }, isOver);
     const isAnswerable = !status || ["owner", "people"].includes(status.waits_for);
     mail.update(isOver || !isAnswerable ? null : mails, status);
-    label.update({ epsilon: survey.epsilon, delta: survey.delta });
+    label.update(promiseOf(survey));
     more.update({ isOver, deleted: survey.deleted, population: survey.population });
   };
 }
+
+/** What participants read about the survey's promise, for all answers and for a single one. */
+const promiseOf = ({ epsilon, delta, questions, single_epsilon: single }) => ({
+  epsilon, delta, single, count: questions.length,
+});
 
 /** What the owner must know first: the question, and what limits the promise. */
 function introduction(survey) {
   return [
     ownerText("p", survey.question, { class: "answer" }),
+    survey.questions.length > 1 ? questionList(survey.questions) : null,
     survey.one_operator ? sentence("surveyOneOperator", {}, { class: "warning" }) : null,
     survey.deleted ? sentence("surveyDeleted", {}, { class: "warning" }) : null,
   ];
 }
+
+const questionList = (questions) =>
+  element("ol", { class: "asked" }, questions.map((text) => ownerText("li", text)));
 
 /** Operators, keys and mechanism, for those who ask for them. */
 function technicalDetails(survey) {
@@ -86,9 +95,12 @@ function technicalDetails(survey) {
     "detailsTitle",
     sentence("surveyServers", operators, { class: "quiet" }),
     sentence("surveyPlanned", numbers, { class: "quiet" }),
-    sentence(survey.proven ? "adviceProven" : "adviceUnproven", {}, { class: "quiet" }),
+    sentence(survey.proven ? provenText(survey) : "adviceUnproven", {}, { class: "quiet" }),
   );
 }
+
+const provenText = ({ questions }) =>
+  questions.length > 1 ? "adviceProvenSheet" : "adviceProven";
 
 function warnings(few, problem) {
   return [

@@ -109,6 +109,10 @@ class Ball(ABC):
         """Return the sizes of the balls with the radii 0 .. largest."""
         return ball_sizes(self, largest)
 
+    def check_drawable(self, largest: int) -> None:
+        """Refuse a largest radius up to which no points can be drawn."""
+        return
+
 
 @lru_cache(maxsize=256)
 def ball_sizes(ball: Ball, largest: int) -> tuple[int, ...]:
@@ -204,6 +208,14 @@ class ZeroSumBall(Ball):
         """Return the sum of the positive cells, if all cells add up to 0."""
         return sum(value for value in point if value > 0) if sum(point) == 0 else None
 
+    def check_drawable(self, largest: int) -> None:
+        """Refuse tables of shells that would not fit into memory."""
+        if self.cells * largest > MOST_ENTRIES:
+            raise ParameterError(
+                f"a question with {self.cells:,} answers needs a larger epsilon, or fewer answers: "
+                "its tables would not fit into memory"
+            )
+
     def draw(self, radius: int, largest: int, source: UniformIntegers) -> list[int]:
         """Draw the positive part s, the cells that share it, and the shares of all cells."""
         sizes = self.sizes(largest)
@@ -238,11 +250,7 @@ def shell_rows(cells: int, largest: int) -> tuple[tuple[int, ...], ...]:
     C(N, i) choices of the cells, C(s-1, i-1) compositions of s into i positive parts, and
     C(N-i+s-1, s) of -s into parts of at most 0. Row 0 stands in for row 1.
     """
-    if cells * largest > MOST_ENTRIES:
-        raise ParameterError(
-            f"a question with {cells:,} answers needs a larger epsilon, or fewer answers: its "
-            "tables would not fit into memory"
-        )
+    ZeroSumBall(cells).check_drawable(largest)
     rows = []
     for s in range(largest + 1):
         part = max(s, 1)

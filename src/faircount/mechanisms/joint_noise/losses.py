@@ -71,7 +71,7 @@ def count_staying(ball: Ball, largest: int) -> tuple[int, ...]:
     if isinstance(ball, CubeBall):
         # Of the numbers from -s r to s r, s being the step, the last s leave.
         sides = [max(2 * ball.step * radius + 1 - ball.step, 0) for radius in range(largest + 1)]
-        return tuple(side**ball.cells for side in sides)
+        return tuple(int(side**ball.cells) for side in sides)
     # One cell gains and another one loses. Of the points whose positive part is the radius, those
     # leave in which the first is not negative and the second is not positive. With k positive cells
     # among the N - 2 others: compositions of r into k parts and one that may be 0, and of r into

@@ -165,6 +165,12 @@ class JointNoise(Mechanism):
                 place += len(self.questionnaire.questions[number].blocks)
         return places
 
+    def check_drawable(self) -> None:
+        """Refuse noise that cannot be drawn, before anybody answers and waits for it."""
+        for noise in self.noises:
+            for ball in noise.balls:
+                ball.check_drawable(noise.table.largest)
+
     def group_of(self, question: int) -> QuestionGroup:
         """Return the group of a question."""
         return self._places[question][0].group
