@@ -100,9 +100,9 @@ def test_a_questionnaire_from_the_builder_to_the_charts(
     card(page, 4).get_by_label("North").check()
     card(page, 4).get_by_label("South").check()
     expect(
-        card(page, 1).get_by_text(re.compile("95.% error: ± .* percentage points"))
+        card(page, 1).get_by_text(re.compile("95.% error: ±.* percentage points"))
     ).to_be_visible()
-    expect(card(page, 2).get_by_text(re.compile(r"95.% error: ± .* \(mean\)"))).to_be_visible()
+    expect(card(page, 2).get_by_text(re.compile(r"95.% error: ±.* \(mean\)"))).to_be_visible()
     expect(card(page, 3).get_by_text(re.compile("Share of epsilon: .* \\(group"))).to_be_visible()
     expect(page.get_by_text("This covers all your answers together.")).to_be_visible()
     expect(page.get_by_text("About a single answer of yours")).to_be_visible()
@@ -196,4 +196,4 @@ def test_one_question_looks_as_simple_as_ever(owner_page) -> None:
     page.get_by_label("Question", exact=True).fill("How many years?")
     page.get_by_label("Smallest number").fill("0")
     page.get_by_label("Largest number").fill("40")
-    expect(page.get_by_text(re.compile(r"95.% error: ± .* \(mean\)"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"95.% error: ±.* \(mean\)"))).to_be_visible()

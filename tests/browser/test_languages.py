@@ -126,6 +126,11 @@ def test_no_sentence_of_the_page_is_missing_or_idle() -> None:
     }
 
 
+# Kinds of questions in the form, and what can be done with one of several.
+KINDS = ("one", "yes", "any", "most", "scale", "mean", "number", "bands", "table")
+MOVES = ("up", "down", "remove")
+
+
 def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
     defined, code = (
         set(sentences(DASHBOARD)["en"]) - {"language", "direction"},
@@ -138,6 +143,9 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
         "population",
         "name",
         "open_for",
+        # Of a question, where the kind decides which of them there are.
+        *("kind", "skip", "branch", "title", "items", "most", "low", "high", "step", "bands"),
+        "rows_text",
     }
     assert {
         name.partition("_")[2] for name in defined if name.startswith(("problem_", "about_"))
@@ -154,6 +162,8 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
         "unit_days",
         "unit_hours",
     }
+    made |= {f"kind_{kind}" for kind in KINDS}
+    made |= {f"question_{move}" for move in MOVES} | {f"{move}Label" for move in MOVES}
     made |= ENDING_SENTENCES | GUARANTEE_SENTENCES
     assert made <= defined
     made |= {f"{kind}_{code}" for kind in ("problem", "about") for code in codes()} & defined

@@ -68,9 +68,11 @@ def questions_of(values: Fields) -> Form:
             made, title, language=_text(values, "language"), titles=values.get("titles") or {}
         )
     except InputError as problem:
-        # What no check above foresees, such as texts of other languages that do not fit.
-        code = "translations" if values.get("titles") else "questions_unusable"
-        raise ParameterError(str(problem)).with_code(code) from None
+        if values.get("titles"):
+            # The owner has changed questions, and their texts in other languages are as before.
+            raise ParameterError(str(problem)).with_code("translations") from None
+        # What no check above foresees.
+        raise ParameterError(str(problem)).with_code("questions_unusable") from None
 
 
 def check_texts(values: Fields) -> None:
@@ -206,16 +208,19 @@ def _choices_of(fields: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(fields["items"])
 
 
-def _read_items(fields: Fields, name: str = "items", code: str = "too_few_items") -> list[str]:
-    # An answer written twice counts once: two equal ones could not be told apart.
-    items = list(dict.fromkeys(_lines(fields, name)))
+def _read_items(fields: Fields) -> list[str]:
+    items = _distinct_lines(fields, "items")
     if len(items) < 2:
-        messages = {
-            "too_few_items": "write at least two answers, one per line",
-            "too_few_rows": "write at least two rows, one per line",
-            "too_few_columns": "write at least two columns, one per line",
-        }
-        raise ParameterError(messages[code]).with_code(code)
+        raise ParameterError("write at least two answers, one per line").with_code("too_few_items")
+    return _check_answers(items)
+
+
+def _distinct_lines(fields: Fields, name: str) -> list[str]:
+    """An answer written twice counts once: two equal ones could not be told apart."""
+    return list(dict.fromkeys(_lines(fields, name)))
+
+
+def _check_answers(items: list[str]) -> list[str]:
     check_items(items)
     for item in items:
         _check_length(item)
@@ -268,11 +273,18 @@ def _read_bands(fields: Fields) -> dict[str, Any]:
 
 
 def _read_table(fields: Fields) -> dict[str, Any]:
+    rows = _distinct_lines(fields, "rows")
+    if len(rows) < 2:
+        raise ParameterError("write at least two rows, one per line").with_code("too_few_rows")
+    columns = _distinct_lines(fields, "columns")
+    if len(columns) < 2:
+        message = "write at least two columns, one per line"
+        raise ParameterError(message).with_code("too_few_columns")
     return {
         "kind": "table",
         "text": [_asked_text(fields, "text"), _asked_text(fields, "columns_text")],
-        "rows": _read_items(fields, "rows", "too_few_rows"),
-        "columns": _read_items(fields, "columns", "too_few_columns"),
+        "rows": _check_answers(rows),
+        "columns": _check_answers(columns),
     }
 
 

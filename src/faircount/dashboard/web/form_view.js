@@ -282,6 +282,8 @@ function adviceDetails(advice) {
 /** The error with the minimum number of responses: of a single choice, or how much larger it is. */
 function minimumLine({ items, responses, half_width_95_at_minimum: half, minimum }, values) {
   if (items.length) return sentence("adviceMinimum", { error: formatPercent(half), ...values });
+  // An owner's own minimum is the number for which the errors are stated.
+  if (minimum >= responses) return sentence("adviceMinimumSame", values);
   const times = formatNumber(responses / minimum, { maximumSignificantDigits: 2 });
   return sentence("adviceMinimumSeveral", { times, ...values });
 }

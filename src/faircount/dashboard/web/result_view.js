@@ -25,7 +25,7 @@ export function resultSection(result, actions) {
   return section(
     "resultTitle",
     questionResults(result),
-    sentence("resultText", {}, { class: "quiet" }),
+    sentence(isOneChoice(result) ? "resultText" : "resultTextSeveral", {}, { class: "quiet" }),
     sentence(isOneChoice(result) ? "resultConsistent" : "resultNearest", {}, { class: "quiet" }),
     changes(result.trend),
     element("h3", {}, translate("downloadTitle")),

@@ -29,7 +29,8 @@ const en = {
   problem_too_few_rows: "Write at least two rows, one per line.",
   problem_too_few_columns: "Write at least two columns, one per line.",
   problem_reserved_item:
-    "“{item}” cannot be one of the answers. Tick “Offer “prefer not to say””, or say who is asked.",
+    "“{item}” cannot be one of the answers. Use the tick for “prefer not to say”, or choose who is " +
+    "asked.",
   problem_most_range: "How many may be chosen: please enter a whole number from 1 to {largest}.",
   problem_number_range: "The largest number must be above the smallest one.",
   problem_number_step:
@@ -41,6 +42,8 @@ const en = {
     "up, or ask everybody.",
   problem_branch_items: "Tick the answers to question {earlier} with which this one is asked.",
   problem_text_too_long: "Questions and answers have at most {most} characters.",
+  problem_one_question_only:
+    "This mechanism is for one question with exactly one answer. Leave the choice to the planner.",
   problem_too_many_questions: "A survey has at most {most} questions.",
   about_translations:
     "The texts in other languages do not fit the questions any more. Remove the other languages, " +
@@ -286,8 +289,8 @@ const en = {
     "file.",
   otherLanguagesRemove: "Remove the other languages",
   previewError: "95 % error: {error}",
-  errorPoints: "± {error} percentage points",
-  errorUnits: "± {error} (mean)",
+  errorPoints: "±\u00a0{error} percentage points",
+  errorUnits: "±\u00a0{error} (mean)",
   previewShare: "Share of epsilon: {epsilon} (group {group})",
   previewUseless:
     "Nothing can be learned from this question. Invite more people, ask fewer questions, or offer " +
@@ -365,6 +368,7 @@ const en = {
     "single answer reveals at most the share of its group.",
   adviceMinimumSeveral:
     "The minimum number of responses is {minimum}; with so few, errors are {times} times as large.",
+  adviceMinimumSame: "The minimum number of responses is {minimum}.",
   adviceProvenSheet:
     "Every response is proven to be one sheet of possible answers, so a manipulated program " +
     "cannot count for more.",
@@ -428,7 +432,7 @@ const en = {
   labelYaml: "Label for programs (YAML)",
   moreTitle: "More",
   moreRepeat:
-    "You can ask the same people the same question again, from the same privacy budget, or begin a " +
+    "You can ask the same people the same again, from the same privacy budget, or begin a " +
     "new survey as a copy of this one.",
   moreCopy: "You can begin a new survey as a copy of this one.",
   repeat: "Ask the same people again",
@@ -547,6 +551,10 @@ const en = {
   gridCaption:
     "{rows} (rows) and {columns} (columns): estimated shares among the {included} people counted",
   gridAll: "All",
+  resultTextSeveral:
+    "Bar, or mark on a range: the estimate, which is right on average, but may lie outside of what " +
+    "is possible. Line: its interval; in 95 of 100 such surveys it contains the true number among " +
+    "the people counted.",
   resultNearest:
     "Tall mark, and the column “Consistent”: the nearest number that can be true. Shares are never " +
     "negative, and where everybody gives exactly one answer they add up to 100 %; small ones are " +
@@ -789,6 +797,9 @@ const de = {
   problem_branch_items:
     "Setzen Sie Häkchen bei den Antworten auf Frage {earlier}, mit denen diese gestellt wird.",
   problem_text_too_long: "Fragen und Antworten haben höchstens {most} Zeichen.",
+  problem_one_question_only:
+    "Dieses Verfahren ist für eine Frage mit genau einer Antwort. Überlassen Sie die Wahl dem " +
+    "Planer.",
   problem_too_many_questions: "Eine Umfrage hat höchstens {most} Fragen.",
   about_translations:
     "Die Texte in anderen Sprachen passen nicht mehr zu den Fragen. Entfernen Sie die anderen " +
@@ -1077,8 +1088,8 @@ const de = {
     "der Datei.",
   otherLanguagesRemove: "Die anderen Sprachen entfernen",
   previewError: "95-%-Fehler: {error}",
-  errorPoints: "± {error} Prozentpunkte",
-  errorUnits: "± {error} (Mittelwert)",
+  errorPoints: "±\u00a0{error} Prozentpunkte",
+  errorUnits: "±\u00a0{error} (Mittelwert)",
   previewShare: "Anteil an Epsilon: {epsilon} (Gruppe {group})",
   previewUseless:
     "Aus dieser Frage lässt sich nichts lernen. Laden Sie mehr Personen ein, stellen Sie weniger " +
@@ -1157,6 +1168,7 @@ const de = {
   adviceMinimumSeveral:
     "Die Mindestzahl der Antworten ist {minimum}; bei so wenigen sind die Fehler {times}-mal so " +
     "groß.",
+  adviceMinimumSame: "Die Mindestzahl der Antworten ist {minimum}.",
   adviceProvenSheet:
     "Jede Antwort ist nachweislich ein Bogen möglicher Antworten, ein manipuliertes Programm kann " +
     "also nicht mehr zählen.",
@@ -1347,6 +1359,10 @@ const de = {
     "{rows} (Zeilen) und {columns} (Spalten): geschätzte Anteile unter den {included} gezählten " +
     "Personen",
   gridAll: "Alle",
+  resultTextSeveral:
+    "Balken oder Marke auf einem Bereich: die Schätzung, die im Mittel stimmt, aber außerhalb des " +
+    "Möglichen liegen kann. Linie: ihr Intervall; in 95 von 100 solchen Umfragen enthält es die " +
+    "wahre Zahl unter den gezählten Personen.",
   resultNearest:
     "Hohe Marke und Spalte „Stimmig“: die nächste Zahl, die wahr sein kann. Anteile sind nie " +
     "negativ, und wo alle genau eine Antwort geben, ergeben sie zusammen 100 %; kleine werden zu " +
