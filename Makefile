@@ -21,7 +21,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $(STAMP)
 
-demo: $(STAMP)  ## two surveys over a network on this machine: two servers with 300 clients, then 60 peers; PAGE=1: answer one in your browser
+demo: $(STAMP)  ## a questionnaire among 300 people with two servers, then a survey of 60 peers, over a network on this machine; PAGE=1: answer the questionnaire in your browser
 	$(BIN)/faircount demo $(if $(PAGE),--page)
 
 reproduce: $(STAMP)  ## compute every figure and table of the paper, into out/report.html

@@ -17,21 +17,26 @@ packages and no build step.
 
 ## What a participant sees
 
-1. **Who asks**, why, which two organizations run the servers, how many are invited, and the
-   question with its answers.
-2. **What is promised**, as a sentence computed from epsilon and in numbers; what the page has
-   checked; what is not covered.
-3. **A confirmation**: the answer and what happens to it, in words, and on request the bytes of both
-   shares that will leave the device. Nothing is sent before the participant has chosen and
+1. **Who asks**, why, which two organizations run the servers, how many are invited, and all
+   questions on one page, a group of fields each. A question that depends on an earlier answer
+   appears when it is given. What is missing is told at the question, and the focus moves there.
+   "None of these" and "prefer not to say" are answers, so nothing is left out by accident.
+2. **What is promised**, as a sentence computed from epsilon and in numbers: one promise for all
+   answers together, and how much of it a single answer can lose; what the page has checked; what is
+   not covered.
+3. **A confirmation**: every answer and what happens to it, in words, and on request the bytes of
+   both shares that will leave the device. Nothing is sent before the participant has chosen and
    confirmed, so a mail scanner that opens the link, or submits the form, changes nothing. Beside
-   the answer it says what the owner could do with a copy of the invitation.
+   the answers it says what the owner could do with a copy of the invitation.
 4. **What became of it**: acknowledged with the coordinator's signature, counted with an inclusion
-   proof, withdrawn, or how the survey ended; the result with 95% intervals; a receipt to save. A
-   warning if another device has shown the invitation.
+   proof, withdrawn, or how the survey ended; the result of every question with 95% intervals; a receipt to
+   save. A warning if another device has shown the invitation.
 
-The page speaks English and German (`page/strings.js` has every sentence; a further language is a
-further object) and uses logical sides in its layout, so that a right-to-left language needs no
-other style sheet.
+The page speaks English and German (`page/strings.js` has every sentence, `page/several_strings.js`
+those that are worded differently for several questions; a further language is a further object in
+both) and uses logical sides in its layout, so that a right-to-left language needs no other style
+sheet. Questions and answers are shown in the reader's language if the owner translated them.
+Answers are positions, so nothing that leaves the device depends on the language.
 
 ## What the page checks
 
@@ -41,20 +46,22 @@ other style sheet.
 - The operators of both servers must have signed these parameters with the keys in them. The page
   shows the fingerprints of the keys, to be compared with those that the organizations publish: a
   name alone can be made up. If both servers have one name or one key, it warns.
-- For `laplace` and `server-laplace` it computes the noise table with integers of any size and
-  compares its digest; for every mechanism all derived numbers; where reports are proven, the field
-  and degree of the proof, and that each server has committed to a value of its own. It refuses
-  every set of parameters that the Python client refuses; a test compares both.
+- It reads the questions and groups of questions, and computes the bits, constraints and cells of a
+  sheet from them. Every question must be in exactly one group, or it would get no noise.
+- For `laplace`, `server-laplace` and `server-joint` it computes the noise tables with integers of
+  any size and compares their digest; for every mechanism all derived numbers; where reports are
+  proven, the field and degree of the proof, and that each server has committed to a value of its
+  own. It refuses every set of parameters that the Python client refuses; a test compares both.
 - Whether the guarantee follows from the parameters, to nine digits, with the minimum number of
-  responses and with all: for `server-laplace`, `server-coins`, `placed-coins`, `laplace`, `decoys`
-  and `dpds` in `servers`. A client cannot check that a server adds its noise or places coins as
-  agreed; the page names the server that the guarantee relies on.
+  responses and with all: for `server-joint`, `server-laplace`, `server-coins`, `placed-coins`,
+  `laplace`, `decoys` and `dpds` in `servers`. A client cannot check that a server adds its noise or
+  places coins as agreed; the page names the server that the guarantee relies on.
 - The coordinator's signature on the acknowledgement, the aggregator's signature on the result,
   and the inclusion proof. What is not proven is not believed, and the page says so.
 
-The page also makes the proof that the response is exactly one vote ([how](validity.md)): in a few
-milliseconds for 30 items, and in less than a tenth of a second of CPU time for 400 in a browser that
-is slowed down 6 times to imitate a phone ([measured](../../benchmarks/RESULTS.md)).
+The page also makes the proof that the response is one sheet of answers ([how](validity.md)): in a
+few milliseconds for 30 bits, and in less than a tenth of a second of CPU time for 400 in a browser
+that is slowed down 6 times to imitate a phone ([measured](../../benchmarks/RESULTS.md)).
 
 It refuses other mechanisms and recommends `faircount answer`. It also refuses topologies with
 several visits, such as `masked`: there a client must come back to help others, and no page that may
@@ -64,7 +71,7 @@ be closed at any time, in browsers that delete storage after a week, can honestl
 
 One record per survey in IndexedDB, written with strict durability before anything is sent and
 encrypted under a key that scripts cannot read out: the bytes that are sent, the key with which this
-device can withdraw, the acknowledgement and the parameters. Neither the answer nor the token is
+device can withdraw, the acknowledgement and the parameters. Neither the answers nor the token are
 stored. A retry sends the same bytes, and a second tab finds what the first one drew. The page
 retries while it is open and continues when it is opened again; it then also sends again what the
 coordinator had acknowledged, because a restored coordinator may have lost it. "Forget" deletes the

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from faircount.mechanisms.server_votes import ServerVotes as ServerVotes
     from faircount.mechanisms.two_stage import TSS as TSS
     from faircount.mechanisms.two_stage import TSSPrime as TSSPrime
+    from faircount.owner.groups import GroupedSurvey as GroupedSurvey
     from faircount.owner.survey import Survey as Survey
     from faircount.owner.survey import survey as survey
     from faircount.planning.compose import compose as compose
@@ -50,6 +51,7 @@ __version__ = "0.2.0.dev0"
 _HOMES = {
     **{kind: f"mechanisms.{module}" for module, kind in (*FREQUENCY.values(), *MEAN.values())},
     "FaircountError": "core.errors",
+    "GroupedSurvey": "owner.groups",
     "Guarantee": "accounting.guarantee",
     "LedgerFile": "analysis.ledger_file",
     "Result": "estimation.result",

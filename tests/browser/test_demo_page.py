@@ -1,5 +1,6 @@
 """`make demo PAGE=1`: the link that it prints opens the page of the running trial."""
 
+import re
 import subprocess
 import sys
 
@@ -19,15 +20,17 @@ def test_the_demos_link_opens_the_page_and_the_answer_is_counted(visitor) -> Non
         link = next(line.strip() for line in demo.stdout if line.startswith("http"))
         page = visitor().new_page()
         page.goto(link)
-        page.get_by_role("radio", name="Coffee").check()
+        for chosen in ("North", "yes", "very", "canteen", "quiet rooms"):
+            page.get_by_label(chosen, exact=True).check()
+        page.get_by_role("textbox", name=re.compile("How many years")).fill("7")
         page.get_by_role("button", name="Continue").click()
         page.get_by_role("button", name="Send").click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you")
         demo.stdin.write("\n")
         demo.stdin.flush()
-        assert any("40 people are counted" in line for line in demo.stdout)
-        page.get_by_role("button", name="Was my answer counted?").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("Your answer was counted")
+        assert any("120 people are counted" in line for line in demo.stdout)
+        page.get_by_role("button", name="Were my answers counted?").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Your answers were counted")
         demo.communicate("\n", timeout=60)
         assert demo.returncode == 0
     finally:

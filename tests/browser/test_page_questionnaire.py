@@ -168,9 +168,9 @@ def test_every_kind_of_question_from_the_form_to_the_result(trial, visitor, look
     sees(page, "Your answers were counted")
     look_at(page, "questionnaire-result")
     for name, share in (
-        ("South", "50 %"),
-        ("prefer not to say", "50 %"),
-        ("does not apply", "50 %"),
+        ("South", "50.0\u00a0%"),
+        ("prefer not to say", "50.0\u00a0%"),
+        ("does not apply", "50.0\u00a0%"),
     ):
         expect(page.get_by_role("row", name=re.compile(name)).first).to_contain_text(share)
     hours = page.get_by_role("row", name=re.compile("^mean ")).filter(has_text="39.25")

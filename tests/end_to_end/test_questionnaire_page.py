@@ -23,3 +23,5 @@ def test_the_questionnaire_goes_as_the_guide_says(
     assert "does not apply" in text
     assert "(1, below 1e-30)-DP, replace-one" in text
     assert (tmp_path / "staff.html").exists()
+    assert "Lab (40 of 40) Sales (55 of 55) Board (4 of 4)" in text
+    assert "Board: with 4 people counted, the error of question 1 is ±" in text

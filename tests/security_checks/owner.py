@@ -1,9 +1,10 @@
 """Checks on the owner's machine: what is written into tables and mails."""
 
 from security_checks.mutant import Mutant
-from security_checks.operations import NEVER, REMOVED
+from security_checks.operations import NEVER, REMOVED, becomes
 
 LABEL = "tests/unit/owner/test_label.py -k numbers"
+GROUPS = "tests/unit/owner/test_groups.py"
 MAIL = "tests/unit/owner/test_mail.py"
 PEOPLE = "tests/unit/owner/test_people.py"
 
@@ -21,5 +22,7 @@ MUTANTS = (
     Mutant("no-plain-password", NEVER, f"{MAIL} -k plainly"),
     Mutant("sheet-unpacked", NEVER, f"{PEOPLE} -k unpacks"),
     Mutant("sheet-cells", NEVER, f"{PEOPLE} -k many_cells"),
+    Mutant("group-folder", becomes("False"), f"{GROUPS} -k damaged"),
+    Mutant("one-group", NEVER, f"{GROUPS} -k twice"),
     Mutant("unsure-mail", NEVER, f"{MAIL} -k silently"),
 )

@@ -30,8 +30,8 @@ def test_every_public_name_is_there() -> None:
 
 def test_the_public_names_are_these() -> None:
     assert set(faircount.__all__) == {
-        "DPCS", "DPDG", "DPDS", "Decoys", "Duchi", "FaircountError", "GRR", "Guarantee", "Laplace", "LedgerFile", "OUE",
-        "PM", "PlacedCoins", "Result", "SeededStream", "ServerCoins", "ServerLaplace", "Survey", "TSS", "TSSPrime",
+        "DPCS", "DPDG", "DPDS", "Decoys", "Duchi", "FaircountError", "GRR", "GroupedSurvey", "Guarantee", "Laplace", "LedgerFile", "OUE",
+        "PM", "PlacedCoins", "Result", "SeededStream", "ServerCoins", "ServerLaplace", "ServerVotes", "Survey", "TSS", "TSSPrime",
         "audit", "compose", "connect", "histogram", "plan", "privacy", "questionnaire", "register", "run", "survey",
     }  # fmt: skip
 

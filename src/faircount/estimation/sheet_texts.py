@@ -102,9 +102,11 @@ class SheetWords:
 
     def heading(self, result: QuestionnaireResult) -> str:
         """What a result is about, in a line."""
-        noun = self.users if result.record is None else self.people
-        counted = noun.format(count=self.general.number(result.included))
-        return f"{result.name}, {counted}, {self.size(result)}"
+        count = self.general.number(result.included)
+        if result.record is None:
+            # Of a table: there is one mechanism for several questions, so it need not be named.
+            return f"{self.users.format(count=count)}, {self.size(result)}"
+        return f"{result.name}, {self.people.format(count=count)}, {self.size(result)}"
 
     def size(self, result: QuestionnaireResult) -> str:
         """How many questions there are or, of a single choice, how many items."""

@@ -128,7 +128,7 @@ def create_survey(
     unknown = sorted(set(texts) - set(TEXTS))
     if unknown:
         raise ParameterError(f"a survey has no {unknown[0]!r}: it has {', '.join(TEXTS)}")
-    listed = _people_given(options.people, options.address_column)
+    listed = people_given(options.people, options.address_column)
     users = options.users
     if users is None:
         if listed is None:
@@ -156,9 +156,10 @@ def closing_time(name: str, given: str) -> tuple[int, str]:
     return seconds_until(closes, now), closes.isoformat()
 
 
-def _people_given(
+def people_given(
     people: str | os.PathLike[str] | People | Sequence[str] | None, column: str | None
 ) -> People | None:
+    """The people of a file, of a list of names, or as they are; None if nobody is listed."""
     if isinstance(people, str | os.PathLike):
         return read_people(Path(people), column)
     if people is None or isinstance(people, People):

@@ -148,6 +148,11 @@ class SurveyFolder:
         return self.path / "parameters.json"
 
     @property
+    def groups_file(self) -> Path:
+        """Which groups there are, if the folder holds the surveys of several."""
+        return self.path / "groups.json"
+
+    @property
     def people_file(self) -> Path:
         """The people to invite, where the owner listed them."""
         return self.path / "people.json"
@@ -209,6 +214,9 @@ class SurveyFolder:
 
     def owner(self) -> OwnerFile:
         """All that the owner needs to manage the survey."""
+        if self.groups_file.exists():
+            message = f"{self.path} holds the surveys of several groups: give the folder of one"
+            raise RefusedError(message).with_code("several_groups")
         return OwnerFile.decode(read_file(self.path / "owner.json", _NO_SURVEY))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import FILE, JSON, SURVEY_FOLDER
+from faircount.cli.survey.each_group import each_group
 from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 @click.command("open")
 @click.argument("folder", type=SURVEY_FOLDER)
 @JSON
+@each_group
 def open_command(folder: Path, as_json: bool) -> None:
     """Let the invited people of the survey in FOLDER answer from now on.
 
@@ -28,6 +30,7 @@ def open_command(folder: Path, as_json: bool) -> None:
 @click.argument("folder", type=SURVEY_FOLDER)
 @click.option("--by", required=True, help="How much longer: 30m, 12h, 3d.")
 @JSON
+@each_group
 def extend_command(folder: Path, by: str, as_json: bool) -> None:
     """Give the people of the survey in FOLDER more time for the current visit.
 
@@ -41,6 +44,7 @@ def extend_command(folder: Path, by: str, as_json: bool) -> None:
 @click.command("close")
 @click.argument("folder", type=SURVEY_FOLDER)
 @JSON
+@each_group
 def close_command(folder: Path, as_json: bool) -> None:
     """Accept no more answers for the survey in FOLDER, and count those received.
 
@@ -56,6 +60,7 @@ def close_command(folder: Path, as_json: bool) -> None:
 @click.option("--reason", default="", help="Reason that everybody can read.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @JSON
+@each_group
 def abort_command(folder: Path, reason: str, yes: bool, as_json: bool) -> None:
     """End the survey in FOLDER for good, without a result."""
     survey = _load(folder)
@@ -78,6 +83,7 @@ def abort_command(folder: Path, reason: str, yes: bool, as_json: bool) -> None:
 @click.command("delete")
 @click.argument("folder", type=SURVEY_FOLDER)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@each_group
 def delete_command(folder: Path, yes: bool) -> None:
     """Delete the finished survey in FOLDER from both servers. The folder stays.
 
@@ -114,6 +120,7 @@ def hand_over_command(folder: Path, coordinator: str | None, aggregator: str | N
 @click.option(
     "--servers", type=FILE, required=True, help="File with addresses and tokens of both servers."
 )
+@each_group
 def use_tokens_command(folder: Path, servers: Path) -> None:
     """Use other tokens for the survey in FOLDER from now on.
 

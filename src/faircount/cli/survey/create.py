@@ -50,6 +50,12 @@ if TYPE_CHECKING:
 @PEOPLE
 @ADDRESS_COLUMN
 @click.option(
+    "--group-column",
+    metavar="TITLE",
+    help="Column of --people that names everybody's group, such as a department: one survey for "
+    "each group, each with the whole epsilon, in folders inside FOLDER.",
+)
+@click.option(
     "--users",
     type=int,
     help="Largest number of people to invite.  [default: the number of --people]",
@@ -158,6 +164,7 @@ def create_command(
     folder: Path,
     people: Path | None,
     address_column: str | None,
+    group_column: str | None,
     items: str | None,
     as_json: bool,
     **given: Any,
@@ -166,14 +173,21 @@ def create_command(
 
     Nobody is invited yet. The survey cannot be changed afterwards: every invitation is bound by a
     hash to the questions, the number of people and the privacy parameters.
+
+    With --group-column there is one survey for each group of people. The other commands act on all
+    groups if they are given FOLDER, and on one group if they are given a folder inside it.
     """
     from faircount.cli.show import spinner
+    from faircount.cli.survey.group_creation import create_groups
     from faircount.owner.people import read_people
     from faircount.owner.survey import Survey
 
     listed = None if people is None else read_people(people, address_column)
+    listed_items = None if items is None else parse_items("--items", items)
+    if group_column is not None:
+        create_groups(folder, group_column, listed, listed_items, as_json, given)
+        return
     with spinner("comparing mechanisms and fetching keys from both servers ..."):
-        listed_items = None if items is None else parse_items("--items", items)
         survey = Survey.create(folder, items=listed_items, people=listed, **given)
     notes = _notes_about(survey, own_budget=not given["population"])
     if listed is not None and listed.note:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import CERTIFICATES, FILE, JSON, SURVEY_FOLDER
+from faircount.cli.survey.each_group import each_group
 from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ INCOMPLETE = 3  # exit code if somebody is left who should get a mail
 @click.option("--again", is_flag=True, help="Remind although the last reminder is not a day old.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @JSON
+@each_group
 def mail_command(
     folder: Path,
     remind: bool,

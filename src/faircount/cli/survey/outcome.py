@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import FILE, JSON, SURVEY_FOLDER
+from faircount.cli.survey.each_group import each_group
 from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ NO_RESULT = 4  # exit code if the survey ended without a result
 @click.command("status")
 @click.argument("folder", type=SURVEY_FOLDER)
 @JSON
+@each_group
 def status_command(folder: Path, as_json: bool) -> None:
     """Show how far the survey in FOLDER is, and what comes next.
 
@@ -77,6 +79,7 @@ def _show_rejections(out: "Console", server: str, status: dict[str, Any]) -> Non
 @click.command("receipts")
 @click.argument("folder", type=SURVEY_FOLDER)
 @click.option("--out", type=FILE, help="Write here.  [default: receipts.json in the folder]")
+@each_group
 def receipts_command(folder: Path, out: Path | None) -> None:
     """Save what the aggregator signed about the budget of the survey in FOLDER.
 
@@ -124,16 +127,23 @@ def result_command(
     saved in result.json. If the survey ended without a result, the reason is shown and the exit
     code is 4. Every file names the survey, its question and dates, how many people were invited,
     responded and were counted, and the guarantee.
+
+    The results of a survey in groups are shown side by side.
     """
     from faircount.cli.show import console, print_json, spinner
     from faircount.cli.show_questions import show_questions
+    from faircount.cli.survey.group_result import show_groups
     from faircount.core.errors import RemoteError
     from faircount.core.validation import check_fraction
     from faircount.owner.exports import View, plain_result, save_result
+    from faircount.owner.groups import is_grouped
     from faircount.owner.survey import Survey
     from faircount.protocol.wire.messages import Aborted, Reason
 
     check_fraction("level", level)
+    if is_grouped(folder):
+        show_groups(folder, wait=wait, level=level, as_json=as_json, files=files)
+        return
     targets = _check_targets(files)
     view = View(level, covers, consistent)
     survey = Survey.at(folder)

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from faircount.cli.options import ADDRESS_COLUMN, FILE, JSON, PEOPLE, SURVEY_FOLDER
+from faircount.cli.survey.each_group import each_group
 
 
 @click.command("invite")
@@ -13,6 +14,7 @@ from faircount.cli.options import ADDRESS_COLUMN, FILE, JSON, PEOPLE, SURVEY_FOL
 @PEOPLE
 @ADDRESS_COLUMN
 @JSON
+@each_group
 def invite_command(
     folder: Path, people: Path | None, address_column: str | None, as_json: bool
 ) -> None:
@@ -49,6 +51,7 @@ def invite_command(
     "--out", type=FILE, help="Write the table here.  [default: reminders.csv in the folder]"
 )
 @JSON
+@each_group
 def remind_command(folder: Path, out: Path | None, as_json: bool) -> None:
     """Write a table of the people in the survey in FOLDER who have not answered yet.
 

@@ -103,6 +103,7 @@ function limitedHalf(ball, radii) {
       );
       const log = logChoose(others, up) + up * Math.log(radius) + logSum(ways) - logSize;
       const factor = radii[radius] * Math.exp(log);
+      if (factor < UNIMPORTANT) continue;
       // A cell of value x leaves budget - x to the positive ones.
       for (let x = 0; x <= radius; x += 1) half[x] += factor * shares[up][budget - x];
     }
@@ -117,8 +118,10 @@ function boundedShares(parts, top, most) {
     const before = shares[part - 1];
     const sums = new Float64Array(most + 2);
     for (let b = 0; b <= most; b += 1) sums[b + 1] = sums[b] + before[b];
-    // Row b is the mean of the row before over b - top .. b - 1.
-    shares.push(before.map((_, b) => (sums[b] - sums[Math.max(b - top, 0)]) / top));
+    // Entry b is the mean of the row before over b - top .. b - 1.
+    const row = new Float64Array(most + 1);
+    for (let b = 0; b <= most; b += 1) row[b] = (sums[b] - sums[Math.max(b - top, 0)]) / top;
+    shares.push(row);
   }
   return shares;
 }
