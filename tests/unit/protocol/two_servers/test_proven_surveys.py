@@ -127,7 +127,10 @@ def test_each_mechanism_runs_from_answers_to_estimates(mechanism) -> None:
     result = play_survey(answers, mechanism, SERVERS, entropy=SeededStream(11))
     published = result.facts["published"]
     spread = np.sqrt(mechanism.bind(120).variance(np.full(4, 0.25), 120))
-    assert abs(result.count_votes().estimates - np.array([0.5, 1 / 3, 1 / 6, 0])).max() < 6 * spread.max()
+    assert (
+        abs(result.count_votes().estimates - np.array([0.5, 1 / 3, 1 / 6, 0])).max()
+        < 6 * spread.max()
+    )
     assert published.included == 120
     assert result.validity.proven
     assert result.validity.coins == (mechanism.name == "placed-coins")
