@@ -42,7 +42,7 @@ def played(
     survey = set_up(
         mechanism or DPDS(items=2, users=users, p=0.5), topology, entropy, sealing, **terms
     )
-    devices = (ClientState(invitation, 0) for invitation in survey.invitations)
+    devices = (ClientState(invitation, (0,)) for invitation in survey.invitations)
     s1 = run_phases(survey, devices, entropy, lambda _: bool(rng.random() >= loss), meter=meter)
     final = None if s1.final is None else s1.final.message
     if isinstance(final, Aborted):

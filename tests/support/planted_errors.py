@@ -586,6 +586,21 @@ class OneNoisyLaplace(OneNoisyItem, fc.ServerLaplace):
     pass
 
 
+class SilentCoordinatorVotes(SilentCoordinator, fc.ServerVotes):
+    pass
+
+
+class EqualVotes(EqualNoise, fc.ServerVotes):
+    pass
+
+
+class WeakVotes(fc.ServerVotes):
+    """Both servers draw at twice the epsilon."""
+
+    def server_noise(self, entropy):
+        return fc.ServerVotes(items=self.items, epsilon=2 * self.epsilon).server_noise(entropy)
+
+
 class WeakServers(fc.ServerLaplace):
     """Each server adds what would be enough together with the other's."""
 
@@ -1023,6 +1038,16 @@ DETECTABLE = [
     PlantedError(
         "pm: one report in ten is the middle", NarrowPM(epsilon=1.0), COLLECTOR, true_delta=0.09
     ),
+    PlantedError(
+        "server-joint: S1 adds nothing",
+        SilentCoordinatorVotes(**LAPLACE),
+        S2_SERVER,
+        true_delta=1.0,
+    ),
+    PlantedError(
+        "server-joint: both add the same", EqualVotes(**LAPLACE), BOTH_SERVERS, true_delta=1.0
+    ),
+    PlantedError("server-joint: twice the epsilon", WeakVotes(**LAPLACE), BOTH_SERVERS, 2.0),
     PlantedError(
         "server-laplace: S1 adds nothing",
         SilentCoordinatorLaplace(**LAPLACE),

@@ -7,6 +7,7 @@ uses the covariance of both, and its null law is simulated. The noise variance a
 alike groups different most of the time.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -165,19 +166,19 @@ def _quadratic_form(sums: Floats, channels: Sequence[Channel], users: Ints) -> F
 
 def _inverse_form(y: Floats, psi: Floats, channel: Channel, n: int) -> Floats:
     """Return y' C^-1 y, where C is the covariance of the estimates of n users."""
-    if is_paired(channel):
+    if is_paired(channel, psi.shape[-1]):
         # Two items with one draw x and -x: y is (d, -d), and d has a variance of its own.
         return np.asarray(
             y[..., 0] ** 2 / (psi.prod(axis=-1) / n + channel.variance(psi, n)[..., 0])
         )
-    if not channel.independent:
+    if channel.noise is None and not channel.independent:
         # GRR: reports are multinomial with r = miss + (hit - miss) psi, so
         # C = (diag(r) - r r') / (n gain^2), whose inverse on centred y is diagonal.
         gain = channel.hit - channel.miss
         return np.asarray((y**2 * n * gain**2 / (channel.miss + gain * psi)).sum(axis=-1))
     # Independent items: C = diag(psi / n + noise) - psi psi' / n, inverted by Sherman-Morrison. The
     # denominator goes to 0 with the noise, hence its lower limit.
-    diagonal = psi / n + channel.variance(psi, n)
+    diagonal = psi / n + channel.variance(psi, n) * _spread(channel, psi.shape[-1])
     straight = (y**2 / diagonal).sum(axis=-1)
     slope = (psi * y / diagonal).sum(axis=-1)
     denominator = np.maximum(n - (psi**2 / diagonal).sum(axis=-1), 1e-9 * n)
@@ -186,9 +187,9 @@ def _inverse_form(y: Floats, psi: Floats, channel: Channel, n: int) -> Floats:
 
 def _draw_releases(psi: Floats, channel: Channel, n: int, rng: np.random.Generator) -> Floats:
     """Simulate DRAWS releases of a group whose users follow psi."""
-    if is_paired(channel):
+    if is_paired(channel, psi.size):
         return _draw_paired(psi, channel, n, rng)
-    if not channel.independent:
+    if channel.noise is None and not channel.independent:
         reports = channel.miss + (channel.hit - channel.miss) * psi
         return rng.multinomial(n, reports / reports.sum(), size=DRAWS).astype(np.float64)
     holders = rng.multinomial(n, psi, size=DRAWS)
@@ -197,12 +198,23 @@ def _draw_releases(psi: Floats, channel: Channel, n: int, rng: np.random.Generat
     if channel.noise is None:
         return sums
     law = channel.noise
-    return np.asarray(sums + rng.choice(law.values, p=law.pmf / law.pmf.sum(), size=sums.shape))
+    noise = rng.choice(law.values, p=law.pmf / law.pmf.sum(), size=sums.shape)
+    return np.asarray(sums + noise * math.sqrt(_spread(channel, psi.size)))
 
 
-def is_paired(channel: Channel) -> bool:
+def _spread(channel: Channel, items: int) -> float:
+    """Return by how much the variance of noise that adds up to zero is raised here.
+
+    Deviations are centred before they are compared. Independent noise with N / (N - 1) times the
+    variance has the same covariance after that as noise that adds up to zero over N items.
+    """
+    adds_up = channel.noise is not None and not channel.independent
+    return items / (items - 1) if adds_up else 1.0
+
+
+def is_paired(channel: Channel, items: int) -> bool:
     """Whether one draw was added to one of two items and subtracted from the other."""
-    return channel.noise is not None and not channel.independent
+    return channel.noise is not None and not channel.independent and items == 2
 
 
 def _draw_paired(psi: Floats, channel: Channel, n: int, rng: np.random.Generator) -> Floats:

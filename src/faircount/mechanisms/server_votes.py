@@ -9,6 +9,7 @@ Each server draws z with P(z) ~ exp(-epsilon r(z)) over all z whose entries add 
 is the sum of the positive ones: the number of people who would have to change their answer.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -27,7 +28,7 @@ from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
 from faircount.core.questions import BlockKind, OneOf, QuestionGroup, Questionnaire
 from faircount.core.validation import check_positive
-from faircount.mechanisms.base import set_fields
+from faircount.mechanisms.base import Mechanism, set_fields
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.joint_noise.balls import MOST_CELLS, ZeroSumBall
@@ -37,7 +38,6 @@ from faircount.mechanisms.joint_noise.radius import LARGEST_EPSILON, SMALLEST_EP
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.server_noise import ServerNoise
-from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.field import to_signed
 
 MOST_ITEMS = MOST_CELLS[BlockKind.ONE]
@@ -163,9 +163,18 @@ class ServerVotes(ServerNoise):
         """Return a randomized response, from the noise of one server."""
         return self._noise_of_one.losses(adversary)
 
-    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
-        """Return two answers of one user, hidden by one server's noise on all items."""
-        return self._noise_of_one.worst_pair(epsilon, adversary)
+    has_fast_simulation: ClassVar[bool] = False
+
+    def simulate_views(
+        self,
+        answers: NDArray[Any],
+        copies: int,
+        adversaries: Sequence[Adversary],
+        entropy: Entropy,
+    ) -> list[Ints]:
+        """Run `copies` surveys, one after the other, and return every adversary's view of them."""
+        # Not as one wide survey: its noise would add up to zero over the items of all surveys.
+        return Mechanism.simulate_views(self, answers, copies, adversaries, entropy)
 
 
 def _epsilon_per_release(wanted: Requirements) -> float:

@@ -21,6 +21,7 @@ EXAMPLES = {
     "tss-prime": "--p 0.5 --alpha 0.4 --floor 100 --items 30 --epsilon 0.5",
     "decoys": "--decoys 80 --epsilon 0.8",
     "laplace": "--epsilon 1",
+    "server-joint": "--epsilon 1",
     "server-laplace": "--epsilon 1",
     "server-coins": "--epsilon 1 --delta 1e-6",
     "placed-coins": "--epsilon 1 --delta 1e-6 --insiders 5",

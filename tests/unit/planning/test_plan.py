@@ -54,11 +54,11 @@ def option_named(made: Plan, name: str) -> Any:
     return next(option for option in made.options if option.name == name)
 
 
-def test_all_twelve_mechanisms_are_listed_with_the_promised_keys() -> None:
+def test_all_thirteen_mechanisms_are_listed_with_the_promised_keys() -> None:
     said = compare_mechanisms(800, 12, 1.0, 1e-6).to_dict()
     assert {option["name"] for option in said["mechanisms"]} == {
         "dpcs", "dpds", "tss", "tss-prime", "dpdg", "laplace", "decoys", "grr", "oue",
-        "server-laplace", "server-coins", "placed-coins",
+        "server-joint", "server-laplace", "server-coins", "placed-coins",
     }  # fmt: skip
     assert all(set(option) == KEYS for option in said["mechanisms"])
     assert said["recommended"] == "laplace"

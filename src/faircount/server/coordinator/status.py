@@ -8,6 +8,7 @@ has to trust the coordinator for it.
 from base64 import b64encode
 from typing import Any
 
+from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.protocol import Coordinator, SurveyParameters, encode
 from faircount.protocol.survey.endings import describe_abort, ending_of
 from faircount.protocol.survey.phases import FINAL
@@ -177,6 +178,7 @@ def _result_dict(state: Coordinator, published: Published) -> dict[str, Any]:
     return {
         "included": published.included,
         "questions": _counts_by_question(params, counts),
+        **_counts_by_item(params, counts, published.included),
         "promised": _amounts(published.epsilon, published.delta),
         "realized": _amounts(published.realized_epsilon, published.realized_delta),
         "validity": validity_of(params, published).to_dict(),
@@ -195,6 +197,20 @@ def _counts_by_question(params: SurveyParameters, counts: list[float]) -> list[d
         {"question": question.text, "counts": counts[where]}
         for question, where in zip(questions, slices, strict=True)
     ]
+
+
+def _counts_by_item(
+    params: SurveyParameters, counts: list[float], included: int
+) -> dict[str, list[dict[str, Any]]]:
+    """The count of every answer, for a survey with one question that has exactly one answer."""
+    question = params.questionnaire.questions[0]
+    if len(params.questionnaire) > 1 or not isinstance(question, ChoiceQuestion):
+        return {}
+    # Of two answers joint noise opens the second alone, since both add up to everybody.
+    if len(counts) == 1:
+        counts = [included - counts[0], counts[0]]
+    pairs = zip(question.answers, counts, strict=True)
+    return {"counts": [{"item": item, "count": count} for item, count in pairs]}
 
 
 def _amounts(epsilon: bytes, delta: bytes) -> dict[str, float]:

@@ -27,6 +27,7 @@ draw the same noise, and every key is salted with the digest of the parameters. 
 proof of validity (`validity`), which both servers check together.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -35,8 +36,9 @@ from faircount.core.questions import MostOf, Number, OneOf, Questionnaire
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_joint import ServerJoint
+from faircount.mechanisms.server_votes import ServerVotes
 from faircount.protocol.peers import vectors
-from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.parameters import SurveyParameters, questionnaire_of
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.survey.server_secrets import check_commitments
 from faircount.protocol.survey.topology import (
@@ -94,6 +96,11 @@ class TwoServers(Topology):
 
     def bytes_sent(self, mechanism: FieldMechanism) -> int:
         """Bytes of one report, as it is encoded."""
+        # A survey may run another form of a mechanism: two answers are a single bit there.
+        if isinstance(mechanism, ServerVotes):
+            labels = tuple(str(item) for item in range(mechanism.N))
+            numbered = replace(mechanism, items=labels)
+            mechanism = numbered.for_questionnaire(questionnaire_of(numbered, "Which one?"))
         # Every field has a fixed size in a survey, so zeros stand for the real bytes.
         report = Report(
             survey=bytes(16),
