@@ -82,7 +82,7 @@ def test_the_result_comes_first_and_technical_matter_on_request(trial, owner, ow
     trial.answers(links[:5], "By bus")
     owner.ends("top")
     page = owner_page()
-    page.get_by_role("button", name="top").click()
+    page.get_by_role("button", name="top", exact=True).click()
     headings = page.get_by_role("heading", level=2)
     expect(headings.first).to_have_text("Result")
     expect(page.get_by_text("One operator ran both servers and could have read")).to_be_visible()

@@ -43,7 +43,7 @@ def test_the_demo_runs_as_pasted(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "39 people are counted" in " ".join(done.stdout.split())
+    assert "119 people are counted" in " ".join(done.stdout.split())
 
 
 @pytest.mark.slow

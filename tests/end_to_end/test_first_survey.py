@@ -15,6 +15,6 @@ def test_the_first_survey_goes_as_the_tutorial_says(
     assert serve == SERVE
     with served_trial(tmp_path):
         printed = "\n".join(run_block(kind, block, tmp_path) for kind, block in blocks)
-    assert "117 of 120 invited" in printed
+    assert "117 of 120 people" in printed
     assert "117 people counted, 3 items" in printed
     assert "counts your answer" in printed

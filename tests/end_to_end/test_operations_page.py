@@ -108,7 +108,7 @@ def test_two_organizations_follow_the_guides_word_for_word(place: Path) -> None:
     everything = paste(blocks, place)
     assert "6 people can be invited" in everything
     assert everything.count("The server has acknowledged your answer.") == 4
-    assert "4 of 6 invited; at least 3 are needed" in everything
+    assert "4 of 6 people; the minimum of 3 is reached" in everything
     assert "2 people have not answered yet" in everything
     assert "4 people counted, 3 items" in everything
     assert "counts your answer: this device has checked the proof" in everything

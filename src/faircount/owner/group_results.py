@@ -54,7 +54,8 @@ def error_of(mechanism: Mechanism, number: int, counted: int) -> float:
         return half_width(mechanism.joint, number, counted)
     if isinstance(mechanism, FrequencyMechanism):
         return 100 * mechanism.expected_errors(counted)[1]
-    raise ParameterError(f"the error of {mechanism.name} is not known here")
+    message = f"the error of {mechanism.name} is not known here"
+    raise ParameterError(message).with_code("bad_call")
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,7 +112,7 @@ def test_servers_have_a_line_of_their_own_where_they_differ(call: Call) -> None:
 
 def test_those_who_are_invited_need_not_all_answer(call: Call) -> None:
     line = "plan --users 2000 --response-rate 0.4 --items 12 --epsilon 1"
-    assert "of those who answer if 800 do, and to ±1.55% if 500 do" in " ".join(
+    assert "of those who answer if 800 do, and to ±1.40% if 500 do" in " ".join(
         call(line).stdout.split()
     )
     shown = call(f"{line} --for table").stdout

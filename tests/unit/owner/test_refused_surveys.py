@@ -65,8 +65,7 @@ def test_the_dashboard_refuses_it_too(both_apps: Any, tmp_path: Path) -> None:
     spend(first, tmp_path / "devices")
     form = {
         "name": "next",
-        "question": "Again?",
-        "items": "a\nb",
+        "questions": [{"kind": "one", "text": "Again?", "items": "a\nb"}],
         "users": 400,
         "open_for": 24,
         "unit": "hours",

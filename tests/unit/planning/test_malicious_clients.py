@@ -61,7 +61,7 @@ def test_where_unproven_noise_is_larger_proven_reports_are_recommended() -> None
     assert made.recommended.name == "server-joint"
     laplace = next(option for option in made.options if option.name == "laplace")
     assert laplace.standard_error > 1.5 * made.recommended.standard_error
-    assert "37% below that of laplace, the second best" in made.verdict
+    assert "14% below that of server-laplace, the second best" in made.verdict
     assert f"provided that {EITHER_NOISE}" in made.verdict
     assert made.assumption.startswith("clients may be malicious")
     assert made.alternative_advice == (
