@@ -163,6 +163,16 @@ const en = {
   problem_exchange_damaged: "{file} is damaged. Look into invitations.csv, then delete the file.",
   problem_nobody_of_this_name:
     "Nobody of this name is invited. Write the name as in invitations.csv.",
+  problem_no_group_column: "The table of people has no column {column}.",
+  problem_people_without_group:
+    "{people} people have no {column}: write it into the table, or leave these people out.",
+  problem_group_of_one:
+    "The group {group} has one person, whose answer would be its result: merge it with another one.",
+  problem_groups_too_small:
+    "Some groups are too small to show anything: merge them with others, ask fewer questions or " +
+    "allow a larger epsilon.",
+  problem_several_groups:
+    "This folder holds the surveys of several groups: open the survey of one group.",
   problem_others_invited:
     "Other people are already invited to this survey, and their invitations may be on the way. " +
     "Create another survey for these people.",
@@ -950,6 +960,18 @@ const de = {
     "{file} ist beschädigt. Sehen Sie in invitations.csv nach und löschen Sie dann die Datei.",
   problem_nobody_of_this_name:
     "Niemand mit diesem Namen ist eingeladen. Schreiben Sie den Namen wie in invitations.csv.",
+  problem_no_group_column: "Die Tabelle der Personen hat keine Spalte {column}.",
+  problem_people_without_group:
+    "Bei {people} Personen fehlt {column}: Tragen Sie es in die Tabelle ein, oder lassen Sie diese " +
+    "Personen weg.",
+  problem_group_of_one:
+    "Die Gruppe {group} hat eine Person, deren Antwort ihr Ergebnis wäre: Legen Sie sie mit einer " +
+    "anderen zusammen.",
+  problem_groups_too_small:
+    "Einige Gruppen sind zu klein, um etwas zu zeigen: Legen Sie sie mit anderen zusammen, fragen " +
+    "Sie weniger, oder erlauben Sie ein größeres Epsilon.",
+  problem_several_groups:
+    "Dieser Ordner enthält die Umfragen mehrerer Gruppen: Öffnen Sie die Umfrage einer Gruppe.",
   problem_others_invited:
     "Zu dieser Umfrage sind schon andere eingeladen, und deren Einladungen können unterwegs " +
     "sein. Legen Sie für diese Personen eine weitere Umfrage an.",
