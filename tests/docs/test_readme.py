@@ -82,7 +82,7 @@ def test_the_errors_in_the_comparison_are_those_of_the_planner() -> None:
         option.name: option
         for option in compare_mechanisms(users=800, items=12, epsilon=1.0, delta=1e-6).options
     }
-    shown = {"laplace": "±0.70%", "server-laplace": "±0.97%", "oue": "±13%"}
+    shown = {"laplace": "±0.70%", "server-joint": "±0.88%", "oue": "±13%"}
     for name, error in shown.items():
         half_width = 100 * options[name].half_width_95
         assert error in TEXT

@@ -240,7 +240,7 @@ def start_crowds(
     people = []
     for place, invitation in enumerate(survey.invitations):
         link = Code(survey.params.survey, invitation).link(address)
-        people.append(Person(link, str(items[place % len(items)]), schedule.visits[place]))
+        people.append(Person(link, (place % len(items),), schedule.visits[place]))
     crowds = []
     for number in range(CROWDS):
         crowd_folder = make_private_folder(folder / f"crowd-{number}")

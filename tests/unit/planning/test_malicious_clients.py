@@ -65,7 +65,7 @@ def test_where_unproven_noise_is_larger_proven_reports_are_recommended() -> None
     assert f"provided that {EITHER_NOISE}" in made.verdict
     assert made.assumption.startswith("clients may be malicious")
     assert made.alternative_advice == (
-        "if clients may be malicious: server-laplace, whose reports are proven to be one vote, is "
+        "if clients may be malicious: server-joint, whose reports are proven to be one vote, is "
         "the recommendation, too"
     )
 
