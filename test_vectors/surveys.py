@@ -28,8 +28,8 @@ from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
 from faircount.protocol.peers import member as user
@@ -151,7 +151,7 @@ def proven_surveys() -> tuple[SurveyParameters, ...]:
     """Surveys with validity proofs: noise from both servers, joint, Laplace or coins, or placed coins."""
     return (
         parameters(
-            mechanism=ServerJoint(
+            mechanism=ServerSheets(
                 questionnaire=QUESTIONNAIRE,
                 groups=split_epsilon(1.0, [[0, 1, 2, 3, 4, 6, 7, 8], [5]], [3.0, 1.0]),
                 epsilon=1.0,

@@ -50,7 +50,7 @@ SECTIONS: dict[str, list[str]] = {
     "Mechanisms": [
         "Laplace",
         "Decoys",
-        "ServerVotes",
+        "ServerJoint",
         "ServerLaplace",
         "ServerCoins",
         "PlacedCoins",

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from faircount.mechanisms.registry import register as register
     from faircount.mechanisms.sampling import DPCS as DPCS
     from faircount.mechanisms.sampling import DPDS as DPDS
+    from faircount.mechanisms.server_joint import ServerJoint as ServerJoint
     from faircount.mechanisms.server_noise import ServerCoins as ServerCoins
     from faircount.mechanisms.server_noise import ServerLaplace as ServerLaplace
-    from faircount.mechanisms.server_votes import ServerVotes as ServerVotes
     from faircount.mechanisms.two_stage import TSS as TSS
     from faircount.mechanisms.two_stage import TSSPrime as TSSPrime
     from faircount.owner.groups import GroupedSurvey as GroupedSurvey

@@ -31,8 +31,8 @@ from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS, SurveyParameters
 from faircount.protocol.roles.coordinator import coordinate, end_phase
 from faircount.protocol.simulator import converse, result_of, set_up
@@ -120,10 +120,10 @@ SHEET = Questionnaire(
 )
 
 
-def sheet_mechanism(users: int, **terms) -> ServerJoint:
+def sheet_mechanism(users: int, **terms) -> ServerSheets:
     """Next to no noise: any at all has a probability below 10^-13."""
     groups = QuestionGroup.of(50.0, (0, 3, 1)), QuestionGroup.of(50.0, (2, 4, 5, 6, 7))
-    return ServerJoint(questionnaire=SHEET, groups=groups, epsilon=100.0, users=users, **terms)
+    return ServerSheets(questionnaire=SHEET, groups=groups, epsilon=100.0, users=users, **terms)
 
 
 def test_sheets_of_the_client_make_a_survey_and_false_ones_are_refused() -> None:

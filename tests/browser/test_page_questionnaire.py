@@ -23,7 +23,7 @@ from faircount.core.questions import (
     YesNo,
 )
 from faircount.core.questions.translations import TranslatedQuestion, Translation
-from faircount.mechanisms.server_joint import ServerJoint
+from faircount.mechanisms.server_sheets import ServerSheets
 
 SITES = ("North", "South", "East")
 QUESTIONS = (
@@ -58,7 +58,7 @@ def questionnaire(*translations: Translation) -> Questionnaire:
     return Questionnaire(QUESTIONS, "Working here", "en", translations)
 
 
-def joint(asked: Questionnaire, users: int, epsilon: float = 50.0) -> ServerJoint:
+def joint(asked: Questionnaire, users: int, epsilon: float = 50.0) -> ServerSheets:
     """Two groups; with the largest epsilon noise has a probability below 10^-13."""
     half = len(asked) // 2
     groups = [
@@ -67,7 +67,7 @@ def joint(asked: Questionnaire, users: int, epsilon: float = 50.0) -> ServerJoin
         if numbers
     ]
     total = epsilon * len(groups)
-    return ServerJoint(
+    return ServerSheets(
         questionnaire=asked, groups=tuple(groups), epsilon=total, users=users, dropouts=users - 2
     )
 

@@ -28,8 +28,8 @@ from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS, SurveyParameters
 from faircount.protocol.simulator import set_up
 from faircount.protocol.wire import canonical_json as canonical
@@ -65,8 +65,8 @@ def surveys() -> list[Any]:
         ServerLaplace(items=ITEMS, users=10, epsilon=1.0),
         ServerCoins(items=ITEMS, users=10, epsilon=1.0, delta=1e-6),
         PlacedCoins(items=ITEMS, users=10, epsilon=1.0, coins=8, dropouts=1),
-        ServerJoint(questionnaire=SHEET, groups=TOGETHER, epsilon=1.0, users=20),
-        ServerJoint(questionnaire=SHEET, groups=APART, epsilon=1.0, users=20),
+        ServerSheets(questionnaire=SHEET, groups=TOGETHER, epsilon=1.0, users=20),
+        ServerSheets(questionnaire=SHEET, groups=APART, epsilon=1.0, users=20),
     ]
     entropy = SeededStream(1)
     made = (set_up(mechanism, SERVERS, entropy).params for mechanism in mechanisms)

@@ -19,7 +19,7 @@ from faircount.core.questions import (
     Table,
     YesNo,
 )
-from faircount.mechanisms.server_joint import ServerJoint
+from faircount.mechanisms.server_sheets import ServerSheets
 
 # What somebody can use, with the state that a reader must be told besides role and name.
 STATES = {
@@ -219,7 +219,7 @@ def test_a_questionnaire_from_the_form_to_the_result(trial, visitor) -> None:
     groups = (QuestionGroup.of(50.0, range(len(asked))),)
     links = trial.create(
         4,
-        mechanism=ServerJoint(
+        mechanism=ServerSheets(
             questionnaire=asked, groups=groups, epsilon=50.0, users=4, dropouts=2
         ),
     )

@@ -16,8 +16,8 @@ from faircount.core.entropy import SeededStream
 from faircount.core.questions import Questionnaire, YesNo
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
-from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS
 from faircount.protocol.simulator import set_up
 from faircount.protocol.survey.parameters import table_digest
@@ -54,7 +54,7 @@ def encode(plain: dict[str, Any]) -> str:
 
 NOISE_OF_SERVERS = published(ServerLaplace(items=("a", "b", "c"), users=10, epsilon=1.0))
 NOISE_OF_CLIENTS = published(Laplace(items=("a", "b", "c"), users=10, epsilon=1.0))
-SHEET = ServerJoint(
+SHEET = ServerSheets(
     questionnaire=Questionnaire((YesNo(text="Tea?"), YesNo(text="Milk?"))),
     groups=split_epsilon(1.0, [[0], [1]]),
     epsilon=1.0,

@@ -6,7 +6,7 @@ from security_checks.operations import NEVER, becomes, replacing
 QUESTIONS = "tests/unit/core/test_questions.py"
 NOISE = "tests/unit/mechanisms/test_joint_noise.py"
 PUBLISHED = "tests/unit/core/test_published_questions.py"
-SERVERS = "tests/unit/mechanisms/test_server_joint.py"
+SERVERS = "tests/unit/mechanisms/test_server_sheets.py"
 
 MUTANTS = (
     Mutant("question-groups", NEVER, f"{QUESTIONS} -k groups"),

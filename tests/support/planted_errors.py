@@ -586,19 +586,19 @@ class OneNoisyLaplace(OneNoisyItem, fc.ServerLaplace):
     pass
 
 
-class SilentCoordinatorVotes(SilentCoordinator, fc.ServerVotes):
+class SilentCoordinatorVotes(SilentCoordinator, fc.ServerJoint):
     pass
 
 
-class EqualVotes(EqualNoise, fc.ServerVotes):
+class EqualVotes(EqualNoise, fc.ServerJoint):
     pass
 
 
-class WeakVotes(fc.ServerVotes):
+class WeakVotes(fc.ServerJoint):
     """Both servers draw at twice the epsilon."""
 
     def server_noise(self, entropy):
-        return fc.ServerVotes(items=self.items, epsilon=2 * self.epsilon).server_noise(entropy)
+        return fc.ServerJoint(items=self.items, epsilon=2 * self.epsilon).server_noise(entropy)
 
 
 class WeakServers(fc.ServerLaplace):

@@ -31,7 +31,7 @@ def test_every_public_name_is_there() -> None:
 def test_the_public_names_are_these() -> None:
     assert set(faircount.__all__) == {
         "DPCS", "DPDG", "DPDS", "Decoys", "Duchi", "FaircountError", "GRR", "GroupedSurvey", "Guarantee", "Laplace", "LedgerFile", "OUE",
-        "PM", "PlacedCoins", "Result", "SeededStream", "ServerCoins", "ServerLaplace", "ServerVotes", "Survey", "TSS", "TSSPrime",
+        "PM", "PlacedCoins", "Result", "SeededStream", "ServerCoins", "ServerLaplace", "ServerJoint", "Survey", "TSS", "TSSPrime",
         "audit", "compose", "connect", "histogram", "plan", "privacy", "questionnaire", "register", "run", "survey",
     }  # fmt: skip
 

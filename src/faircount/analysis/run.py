@@ -79,7 +79,7 @@ def run(
         under pairwise masks), "two-stage" (TSS and TSS'), or "shares" (the same sums without
         messages, for large numbers of users); by default "servers" up to 2,000 users, else "shares"
     proofs: whether to count only reports that are proven to be one vote; this needs "servers" and
-        a mechanism that proves its reports (ServerVotes, ServerLaplace, ServerCoins, PlacedCoins).
+        a mechanism that proves its reports (ServerJoint, ServerLaplace, ServerCoins, PlacedCoins).
         Without it such a mechanism runs in "shares"
     parties: for "shares" alone: how many parties hold the additive shares; by default every user
         up to 2,000 users, and two servers above
@@ -162,7 +162,7 @@ def _check_provable(mechanism: Mechanism, topology: str | None) -> None:
     if not mechanism.proven:
         raise ParameterError(
             f"{mechanism.name}: no proof can tell a user's own noise from a manipulated vote; "
-            "choose ServerVotes, ServerCoins or PlacedCoins, or leave proofs out"
+            "choose ServerJoint, ServerCoins or PlacedCoins, or leave proofs out"
         )
     if topology not in (None, "servers"):
         raise ParameterError(

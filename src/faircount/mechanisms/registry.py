@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FREQUENCY = {
     "laplace": ("laplace", "Laplace"),
     "decoys": ("decoys", "Decoys"),
-    "server-joint": ("server_votes", "ServerVotes"),
+    "server-joint": ("server_joint", "ServerJoint"),
     "server-laplace": ("server_noise", "ServerLaplace"),
     "server-coins": ("server_noise", "ServerCoins"),
     "placed-coins": ("placed_coins", "PlacedCoins"),
@@ -40,7 +40,7 @@ FREQUENCY = {
 }
 
 # Mechanisms as surveys run them, where that is another class: they count whole questionnaires.
-SURVEY = {"server-joint": ("server_joint", "ServerJoint")}
+SURVEY = {"server-joint": ("server_sheets", "ServerSheets")}
 
 # The same for mechanisms that estimate a mean.
 MEAN = {"duchi": ("local_mean", "Duchi"), "pm": ("local_mean", "PM")}

@@ -1,250 +1,211 @@
-"""Joint noise by both servers, on the proven sheets of a questionnaire.
+"""Joint noise by both servers for one question: noise on the counts that adds up to zero.
 
-    user      report_bits      the bits of all answers, shared, with one proof for all of them
-    servers   tally            bits of the accepted reports added up and opened as cells
-              server_noise     plus the server's own joint noise, drawn for all cells at once
-    revealed  the cells of all people with the noise of both servers
+This is `server_sheets.py` for a single question with exactly one answer each, in the form that
+planner, audit and tables know: N items, one answer per user. Everybody counted has one vote, so the
+counts add up to a public number anyway, and noise that keeps this sum can be smaller than
+independent noise on every count: by about half for two answers, and by a quarter for five.
 
-Each server adds the whole noise, because each knows its own. So the guarantee counts on one of
-them, does not depend on how many people take part or collude, and covers all answers of a person
-together. A question with exactly one answer has noise that adds up to zero: its revealed counts
-must add up to the number of people, and a spoiled sum nearly never does.
+Each server draws z with P(z) ~ exp(-epsilon r(z)) over all z whose entries add up to 0, where r(z)
+is the sum of the positive ones: the number of people who would have to change their answer.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.composition import Losses
-from faircount.accounting.guarantee import Adversary, Relation
-from faircount.core.arrays import Floats, Ints, Residues
-from faircount.core.entropy import Entropy, SeededStream
-from faircount.core.errors import CorruptSumError, ParameterError
-from faircount.core.questions import (
-    Constraint,
-    OneOf,
-    QuestionGroup,
-    Questionnaire,
-    Sheet,
-    YesNo,
+from faircount.accounting.composition import (
+    Losses,
+    compose_randomized_response,
+    laplace_epsilon_for_releases,
 )
-from faircount.core.validation import check_integer
-from faircount.mechanisms.base import set_fields
-from faircount.mechanisms.count_law import NoiseLaw
-from faircount.mechanisms.joint_noise.mechanism import GroupNoise, JointNoise, split_epsilon
-from faircount.mechanisms.server_noise import NoiseOfServers
-from faircount.mechanisms.worst_pair import WorstPair
-from faircount.sharing.field import dtype_for, from_signed, to_signed
+from faircount.accounting.guarantee import Adversary, Relation
+from faircount.core.arrays import Ints, Residues
+from faircount.core.entropy import Entropy, SeededStream
+from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
+from faircount.core.questions import BlockKind, OneOf, QuestionGroup, Questionnaire
+from faircount.core.validation import check_positive
+from faircount.mechanisms.base import Mechanism, set_fields
+from faircount.mechanisms.calibration import CalibrationResult, Requirements
+from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.joint_noise.balls import MOST_CELLS, ZeroSumBall
+from faircount.mechanisms.joint_noise.losses import informed_share
+from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
+from faircount.mechanisms.joint_noise.radius import LARGEST_EPSILON, SMALLEST_EPSILON
+from faircount.mechanisms.secret_shared import FieldMechanism
+from faircount.mechanisms.server_noise import ServerNoise
+from faircount.mechanisms.server_sheets import ServerSheets
+from faircount.sharing.field import to_signed
+
+MOST_ITEMS = MOST_CELLS[BlockKind.ONE]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerJoint(NoiseOfServers):
-    """Both servers add joint noise to all cells: pure epsilon for all answers together."""
+class ServerJoint(ServerNoise):
+    """Both servers add noise that keeps the number of votes: pure epsilon against each of them.
+
+    >>> fc.ServerJoint(items=3, users=100, epsilon=1.0).guarantee().epsilon
+    1.0
+    """
 
     name: ClassVar[str] = "server-joint"
     parameter_docs: ClassVar[dict[str, str]] = {
-        "questionnaire": "the questions",
-        "groups": "which questions share a radius, and their shares of epsilon",
-        "epsilon": "privacy loss of all answers together",
+        "epsilon": "privacy loss that the noise is calibrated for"
     }
-
-    questionnaire: Questionnaire
-    groups: tuple[QuestionGroup, ...]
+    parameter_attributes: ClassVar[dict[str, str]] = {"epsilon": "epsilon"}
     epsilon: float
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Its constructor checks epsilon, the groups and the size of the questionnaire.
-        set_fields(self, epsilon=self.joint.epsilon, groups=self.joint.groups)
+        set_fields(self, epsilon=check_positive("epsilon", self.epsilon))
+        if not 2 <= self.N <= MOST_ITEMS:
+            raise ParameterError(
+                f"{self.name} counts 2 to {MOST_ITEMS} items, not {self.N}: with more of them "
+                "choose server-laplace, whose error is next to the same"
+            )
         # Not when the servers draw: people would have answered in vain.
         self._noise_of_one.check_drawable()
 
-    @classmethod
-    def example(cls, users: int, items: int) -> "ServerJoint":
-        """Return a small instance on which the tests of the interface run."""
-        labels = tuple(str(item) for item in range(items))
-        questions = (OneOf(text="Which one?", items=labels), YesNo(text="Sure?"))
-        groups = split_epsilon(2.0, [range(len(questions))])
-        return cls(questionnaire=Questionnaire(questions), groups=groups, epsilon=2.0, users=users)
-
-    @cached_property
-    def joint(self) -> JointNoise:
-        """The noise of both servers together."""
-        return JointNoise(
-            questionnaire=self.questionnaire,
-            groups=self.groups,
-            epsilon=self.epsilon,
-            draws=2,
-            users=self.users,
-        )
-
     @cached_property
     def _noise_of_one(self) -> JointNoise:
-        return JointNoise(
-            questionnaire=self.questionnaire, groups=self.groups, epsilon=self.epsilon, draws=1
+        """The noise of one server. Only the number of items matters here, not their labels."""
+        labels = tuple(str(item) for item in range(self.N))
+        questionnaire = Questionnaire((OneOf(text=self.name, items=labels),))
+        groups = split_epsilon(self.epsilon, [[0]])
+        return JointNoise(questionnaire=questionnaire, groups=groups, epsilon=self.epsilon)
+
+    def for_questionnaire(self, questionnaire: Questionnaire) -> FieldMechanism:
+        """Return the mechanism with which a survey asks this one question."""
+        self.check_questionnaire(questionnaire)
+        return ServerSheets(
+            questionnaire=questionnaire,
+            groups=split_epsilon(self.epsilon, [[0]]),
+            epsilon=self.epsilon,
+            users=self.users,
+            insiders=self.insiders,
+            dropouts=self.dropouts,
+            spare_bits=self.spare_bits,
         )
 
-    @property
-    def N(self) -> int:  # noqa: N802 - the paper's name
-        """Number of cells of all questions."""
-        return self.questionnaire.cells
+    @classmethod
+    def calibrate(cls, wanted: Requirements) -> CalibrationResult:
+        """Return the mechanism whose releases compose to the budget."""
+        if not 2 <= wanted.items <= MOST_ITEMS:
+            raise RefusedError(f"{cls.name} counts 2 to {MOST_ITEMS} items")
+        total = wanted.epsilon
+        epsilon = total
+        if wanted.releases > 1:
+            epsilon = _epsilon_per_release(wanted)
+        mechanism = cls(**wanted.population, epsilon=epsilon)
 
-    @property
-    def answer_bits(self) -> int:
-        """Bits of a sheet."""
-        return self.questionnaire.bits
+        def total_delta() -> float:
+            ideal = _compose_votes(wanted, epsilon)
+            return ideal + wanted.releases * mechanism._noise_of_one.table_delta
 
-    @property
-    def constraints(self) -> tuple[Constraint, ...]:
-        """What the bits of every valid sheet satisfy, at most one constraint per question."""
-        return self.questionnaire.constraints
-
-    def check_questionnaire(self, questionnaire: Questionnaire) -> None:
-        """Refuse any other questions than those that the noise was made for."""
-        if questionnaire != self.questionnaire:
-            raise ParameterError("the noise was made for other questions")
-
-    def report_bits(self, sheet: Sheet, entropy: Entropy) -> Ints:
-        """Return the bits of a sheet; nothing is drawn."""
-        return np.array(self.questionnaire.encode(sheet), dtype=np.int64)
-
-    def cells_of(self, sheet: Sheet) -> Ints:
-        """Return what one sheet adds to the cells."""
-        return np.array(self.questionnaire.open(self.questionnaire.encode(sheet)), dtype=np.int64)
-
-    @cached_property
-    def _openings(self) -> NDArray[np.object_]:
-        """The matrix from bits to cells, a column per cell."""
-        matrix = np.zeros((self.answer_bits, self.N), dtype=np.object_)
-        for cell, weights in enumerate(self.questionnaire.openings):
-            for bit, weight in weights:
-                matrix[bit, cell] = weight
-        return matrix
-
-    def open_bits(self, sums: Residues) -> Residues:
-        """Return the weighted sums that are opened, mod q; slack bits are in none of them."""
-        q = self.modulus
-        # Python's integers: a product of a residue and a weight may exceed 64 bits.
-        cells = sums.astype(np.object_) @ self._openings
-        return np.array([int(cell) % q for cell in cells], dtype=dtype_for(q))
+        return CalibrationResult(mechanism, total_delta)
 
     def server_noise(self, entropy: Entropy) -> Ints:
-        """Draw one server's noise for all cells."""
-        return self._noise_of_one.draw_noise(entropy)
+        """Draw one server's noise, which adds up to 0."""
+        cells = self._noise_of_one.draw_noise(entropy)
+        # Of two items only the second has a cell: what it gains, the first one loses.
+        return np.array([-cells[0], cells[0]]) if self.N == 2 else cells
 
-    @cached_property
-    def _reaches(self) -> tuple[int, ...]:
-        """The largest noise of both servers in every cell: a hard bound, since tables are finite.
+    @property
+    def single_server_channel(self) -> Channel:
+        """The noise of one server."""
+        return Channel(1.0, noise=self._noise_of_one.law(0), independent=False)
 
-        It is not a bound that holds with high probability, so no honest sum is ever refused.
-        """
-        reaches = [0] * self.N
-        for noise in self.joint.noises:
-            balls = iter(noise.balls)
-            for number in noise.group.questions:
-                cells = list(range(self.N))[self.questionnaire.cell_slices[number]]
-                for block in self.questionnaire.questions[number].blocks:
-                    reach = 2 * noise.table.largest * next(balls).reach
-                    for cell in cells[: block.cells]:
-                        reaches[cell] = reach
-                    del cells[: block.cells]
-        return tuple(reaches)
+    def channel(self, included: int) -> Channel:
+        """Return the channel that counts all holders and adds the noise of both servers."""
+        self.check_included(included)
+        both = replace(self._noise_of_one, draws=2)
+        return Channel(1.0, noise=both.law(0), independent=False)
 
-    @cached_property
-    def _tops(self) -> tuple[int, ...]:
-        """The largest number that one sheet adds to every cell."""
-        return tuple(
-            sum(weight for _, weight in weights) for weights in self.questionnaire.openings
-        )
+    @property
+    def _reach(self) -> int:
+        """The largest noise of both servers in one count: a hard bound."""
+        return 2 * self._noise_of_one.noises[0].table.largest
 
     @property
     def min_sum(self) -> int:
-        """Nobody in a cell, and the most negative noise."""
-        return -max(self._reaches)
+        """No holder, and the most negative noise."""
+        return -self._reach
 
     @property
     def sum_span(self) -> int:
-        """The widest range of a cell: from no holder to all, and the noise on both sides."""
-        pairs = zip(self._tops, self._reaches, strict=True)
-        return max(self.n * top + 2 * reach for top, reach in pairs)
-
-    @property
-    def noise_tables(self) -> str:
-        """The tables of all groups, as published parameters hash them."""
-        lines = []
-        for number, noise in enumerate(self.joint.noises):
-            lines.append(f"group {number}\n")
-            rows = enumerate(noise.table.cumulative)
-            lines += [f"{radius} {cumulative}\n" for radius, cumulative in rows]
-        return "".join(lines)
+        """From no holder to all of them, and the noise on both sides."""
+        return self.n + 2 * self._reach
 
     def decode(self, total: Residues, included: int) -> Ints:
-        """Return the cells, or raise if honest sheets and noise cannot lead to them."""
+        """Return the noisy counts; they must add up to the number of users."""
         users = self.check_included(included)
-        cells = to_signed(self.check_sum(total), self.modulus, self.min_sum)
-        tops = np.array(self._tops)
-        reaches = np.array(self._reaches)
-        # check: cell-range - a sum outside the range of its cell was corrupted
-        if (cells < -reaches).any() or (cells > users * tops + reaches).any():
-            raise CorruptSumError(
-                "a revealed cell lies outside its range: a response was corrupted"
-            )
-        return self.joint.decode(cells, users)
+        counts = to_signed(self.check_sum(total), self.modulus, self.min_sum)
+        if (counts < -self._reach).any() or (counts > users + self._reach).any():
+            raise CorruptSumError("a revealed count lies outside its range: the sum is corrupt")
+        if int(counts.sum()) != users:
+            raise CorruptSumError(f"the revealed counts do not add up to the {users} users")
+        return counts
 
-    def respond(self, answers: NDArray[Any], entropy: Entropy) -> Residues:
-        """Return the cells of every user, one row each, and two rows of the servers' noise."""
-        noise = [self.server_noise(entropy) for _ in range(2)]
-        rows = np.vstack([np.asarray(answers, dtype=np.int64), *noise])
-        return from_signed(rows, self.modulus)
-
-    def respond_as(self, user: int, sheet: Sheet, entropy: Entropy) -> Residues:
-        """Return one user's cells; a survey shares proven bits instead."""
-        return from_signed(self.cells_of(sheet), self.modulus)
-
-    def draw(self, population: Any, rng: np.random.Generator) -> Ints:
-        """Sample noisy cells. For simulations only."""
-        return self.joint.release(population, SeededStream(int(rng.integers(1 << 62))))
-
-    def estimate(self, aggregate: Any, included: int) -> Floats:
-        """Return the cells per user: shares, and mean numbers of steps."""
-        return self.joint.estimate(aggregate, included)
-
-    def variance(self, truth: Any, included: int | None = None) -> Floats:
-        """Return the variance of every cell of `estimate`; it does not depend on the answers."""
-        count = self.n if included is None else check_integer("included", included, least=1)
-        return self.joint.variance(truth, count)
-
-    def law(self, question: int, block: int = 0) -> NoiseLaw:
-        """Return the law of both servers' noise in a cell of a question's block."""
-        return self.joint.law(question, block)
-
-    def law_of_sum(self, question: int, terms: int) -> NoiseLaw:
-        """Return the law of both servers' noise in a sum of cells of a one-of question."""
-        return self.joint.law_of_sum(question, terms)
-
-    def group_of(self, question: int) -> QuestionGroup:
-        """Return the group of a question."""
-        return self.joint.group_of(question)
-
-    @property
-    def noises(self) -> tuple[GroupNoise, ...]:
-        """The noise of every group."""
-        return self.joint.noises
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
+        """Sample noisy counts for the counts of those who take part. For simulations only."""
+        counts = self.check_population(population)
+        stream = SeededStream(int(rng.integers(1 << 62)))
+        return counts + self.server_noise(stream) + self.server_noise(stream)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """Return an upper bound of delta, from the noise of one server.
-
-        A reader of the result knows neither noise, and has at most the loss of a server.
-        """
+        """Return an upper bound of delta, from the noise of one server."""
         return self._noise_of_one.delta_at(epsilon, adversary, relation)
 
     def losses(self, adversary: Adversary) -> Losses | None:
-        """Return a randomized response per group, from the noise of one server."""
+        """Return a randomized response, from the noise of one server."""
         return self._noise_of_one.losses(adversary)
 
-    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
-        """Return two sheets of one user that differ in every answer, for one server's noise."""
-        return self._noise_of_one.worst_pair(epsilon, adversary)
+    has_fast_simulation: ClassVar[bool] = False
+
+    def simulate_views(
+        self,
+        answers: NDArray[Any],
+        copies: int,
+        adversaries: Sequence[Adversary],
+        entropy: Entropy,
+    ) -> list[Ints]:
+        """Run `copies` surveys, one after the other, and return every adversary's view of them."""
+        # Not as one wide survey: its noise would add up to zero over the items of all surveys.
+        return Mechanism.simulate_views(self, answers, copies, adversaries, entropy)
+
+
+def _epsilon_per_release(wanted: Requirements) -> float:
+    """Return an epsilon of each release with which all of them keep the budget."""
+    # A billionth of delta is kept for the tables, which need less.
+    limit = wanted.delta * (1 - 1e-9)
+    terms = (wanted.epsilon, limit, wanted.releases, 1)
+    # As if something were lost in every outcome, which any pure loss is bounded by.
+    least = laplace_epsilon_for_releases(*terms)
+    if limit == 0:
+        return least
+    # How often something is lost grows with epsilon: once for a smaller epsilon than is possible,
+    # and then for a larger one, which makes the last epsilon a little smaller than possible.
+    epsilon = least
+    for _ in range(2):
+        informed = _informed_share(wanted.items, epsilon)
+        epsilon = laplace_epsilon_for_releases(*terms, informed=informed)
+    # What was assumed on the way is not relied on: the result is checked with its own share.
+    return epsilon if _compose_votes(wanted, epsilon) <= limit else least
+
+
+def _informed_share(items: int, epsilon: float) -> float:
+    """Return how often a release of this epsilon loses something."""
+    if items == 2 or not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        return 1.0
+    return informed_share((ZeroSumBall(items),), QuestionGroup.of(epsilon, [0]).scaled_epsilon)
+
+
+def _compose_votes(wanted: Requirements, epsilon: float) -> float:
+    """Return the delta of all releases together, without that of the tables."""
+    informed = _informed_share(wanted.items, epsilon)
+    return compose_randomized_response(
+        epsilon, wanted.releases, epsilon=wanted.epsilon, informed=informed
+    )

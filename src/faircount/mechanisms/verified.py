@@ -5,7 +5,7 @@ to both servers that all of them are bits, and that the bits of the answers sati
 constraints, such as "these N add up to 1": one vote. Neither server sees any of them. The servers
 add up the bits of all reports and open N weighted sums of them, the cells: for one question with N
 answers, the bits themselves. The noise that hides the answers must be such that no sender can bias
-it: noise of the servers (`server_noise.py`, `server_joint.py`), or coins of the users that are
+it: noise of the servers (`server_noise.py`, `server_sheets.py`), or coins of the users that are
 inverted and assigned to items by values which nobody knew before (`placed_coins.py`).
 
     user      report_bits                     shared, with a proof

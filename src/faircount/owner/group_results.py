@@ -16,7 +16,7 @@ from faircount.estimation.sheet_result import (
 )
 from faircount.estimation.sheet_texts import sheet_words_of
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
-from faircount.mechanisms.server_joint import ServerJoint
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.planning.questionnaire import half_width
 from faircount.protocol.survey.endings import describe_abort
 from faircount.protocol.wire.messages import Aborted
@@ -50,7 +50,7 @@ _WORDS = {
 
 def error_of(mechanism: Mechanism, number: int, counted: int) -> float:
     """The 95% error of a question, from 0, in percentage points, with so many people counted."""
-    if isinstance(mechanism, ServerJoint):
+    if isinstance(mechanism, ServerSheets):
         return half_width(mechanism.joint, number, counted)
     if isinstance(mechanism, FrequencyMechanism):
         return 100 * mechanism.expected_errors(counted)[1]

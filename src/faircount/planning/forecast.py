@@ -19,7 +19,7 @@ from faircount.core.questions.form import Form
 from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.estimation.validity import ASSUMPTIONS
 from faircount.mechanisms.secret_shared import FieldMechanism, OneQuestion, as_one_question
-from faircount.mechanisms.server_joint import ServerJoint
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.planning.dropout import DropoutCost, dropout_cost
 from faircount.planning.option import Option, percent, percents
 from faircount.planning.question import Question as PlannedSurvey
@@ -255,7 +255,7 @@ def forecast_sheet(
     usual = users - default_dropout_allowance(users) if minimum is None else minimum
     responses = usual if expected is None else max(1, expected)
     plan = make_plan(form, responses, epsilon, draws=2)
-    mechanism = ServerJoint(
+    mechanism = ServerSheets(
         questionnaire=form.questionnaire,
         groups=plan.mechanism.groups,
         epsilon=epsilon,

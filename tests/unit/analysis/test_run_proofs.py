@@ -59,7 +59,7 @@ def test_a_mechanism_that_proves_is_tried_without_messages_unless_asked() -> Non
 
 def test_what_cannot_be_proven_is_refused() -> None:
     for unproven in (fc.Laplace(items=ITEMS, epsilon=1.0), fc.OUE(items=ITEMS, epsilon=1.0)):
-        with pytest.raises(ParameterError, match="choose ServerVotes, ServerCoins or PlacedCoins"):
+        with pytest.raises(ParameterError, match="choose ServerJoint, ServerCoins or PlacedCoins"):
             fc.run(ANSWERS, unproven, proofs=True)
     with pytest.raises(ParameterError, match="only servers check proofs"):
         fc.run(ANSWERS, VERIFIED[0], topology="masked", proofs=True)

@@ -12,7 +12,7 @@ from faircount.client.invitation_codes import Code
 from faircount.core.entropy import SystemEntropy
 from faircount.core.questions import OneOf, Questionnaire
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
-from faircount.mechanisms.server_joint import ServerJoint
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SurveyParameters, coordinate, decode, encode, end_phase
 from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.survey.operators import Operator
@@ -100,10 +100,10 @@ def one_of(users: int) -> Questionnaire:
     return Questionnaire((OneOf(text="Which city?", items=items),))
 
 
-def joint_noise(questions: Questionnaire, users: int, epsilon: float) -> ServerJoint:
+def joint_noise(questions: Questionnaire, users: int, epsilon: float) -> ServerSheets:
     """The mechanism of a survey with these questions, all in one group."""
     groups = split_epsilon(epsilon, [range(len(questions))])
-    return ServerJoint(questionnaire=questions, groups=groups, epsilon=epsilon, users=users)
+    return ServerSheets(questionnaire=questions, groups=groups, epsilon=epsilon, users=users)
 
 
 MakeServers = Callable[..., InMemory]

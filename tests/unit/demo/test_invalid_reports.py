@@ -10,7 +10,7 @@ from faircount.core.questions.form import make_form
 from faircount.demo.invalid_reports import invalid_kinds, valid_bits
 from faircount.demo.questions import working_here
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
-from faircount.mechanisms.server_joint import ServerJoint
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol.topologies.two_servers.reports import report_layout_of
 from faircount.protocol.topologies.two_servers.validity import (
     ReportLayout,
@@ -37,7 +37,7 @@ SHEETS: dict[str, list[dict[str, Any]]] = {
 def layout_of(fields: list[dict[str, Any]]) -> ReportLayout:
     questions = make_form(fields).questionnaire
     groups = split_epsilon(1.0, [range(len(questions))])
-    mechanism = ServerJoint(questionnaire=questions, groups=groups, epsilon=1.0, users=50)
+    mechanism = ServerSheets(questionnaire=questions, groups=groups, epsilon=1.0, users=50)
     layout = report_layout_of(mechanism)
     assert layout is not None
     return layout
@@ -64,7 +64,7 @@ def test_every_forgery_is_refused_and_a_valid_sheet_is_not(name: str) -> None:
 def test_the_demonstration_has_a_liar_for_every_kind_of_question() -> None:
     questions = working_here().questionnaire
     groups = split_epsilon(1.0, [range(len(questions))])
-    mechanism = ServerJoint(questionnaire=questions, groups=groups, epsilon=1.0, users=50)
+    mechanism = ServerSheets(questionnaire=questions, groups=groups, epsilon=1.0, users=50)
     layout = report_layout_of(mechanism)
     assert layout is not None
     kinds = invalid_kinds(layout)

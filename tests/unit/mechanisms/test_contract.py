@@ -28,7 +28,7 @@ from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local import LocalMechanism
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.mechanisms.secret_shared import SharedMechanism
-from faircount.mechanisms.server_votes import ServerVotes
+from faircount.mechanisms.server_joint import ServerJoint
 from faircount.mechanisms.two_stage import TSS, TwoStageResponse, TwoStageSum, default_alpha
 from faircount.sharing.additive import combine, exchange
 
@@ -376,7 +376,7 @@ def test_guarantee_solves_both_ways(mechanism: FrequencyMechanism) -> None:
     if isinstance(made, LocalMechanism):
         with pytest.raises(RefusedError):
             made.guarantee(epsilon=0.6, relation=Relation.ZERO_OUT)
-    elif isinstance(made, ServerVotes):
+    elif isinstance(made, ServerJoint):
         # Noise that keeps the exact total betrays whether a response is missing.
         assert made.guarantee(epsilon=0.6, relation=Relation.ZERO_OUT).delta == 1
     else:

@@ -28,7 +28,7 @@ from faircount.estimation.record import SurveyRecord
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.trend import trend_of
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
-from faircount.mechanisms.server_joint import ServerJoint
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.owner.exports import View, export_result
 from faircount.protocol import SERVERS
 from faircount.protocol.simulator import play
@@ -76,7 +76,7 @@ def sheet_of(place: int) -> tuple[Any, ...]:
 @pytest.fixture(scope="module")
 def result() -> QuestionnaireResult:
     groups = split_epsilon(72.0, [[0, 2, 6], [1, 3, 4, 5]], [2.0, 1.0])
-    mechanism = ServerJoint(questionnaire=QUESTIONS, groups=groups, epsilon=72.0)
+    mechanism = ServerSheets(questionnaire=QUESTIONS, groups=groups, epsilon=72.0)
     played = play(map(sheet_of, range(12)), mechanism, SERVERS, entropy=SeededStream(8))
     return replace(played, facts={**played.facts, "record": RECORD})
 
@@ -239,7 +239,7 @@ def test_a_trend_compares_the_questions_that_both_surveys_have(
 ) -> None:
     shorter = Questionnaire(QUESTIONS.questions[:2])
     groups = split_epsilon(40.0, [[0, 1]])
-    mechanism = ServerJoint(questionnaire=shorter, groups=groups, epsilon=40.0, users=12)
+    mechanism = ServerSheets(questionnaire=shorter, groups=groups, epsilon=40.0, users=12)
     earlier = QuestionnaireResult(shorter, mechanism, [6, 2, 2, 2, 9], 12)
     trend = trend_of([earlier, result], ["before", "after"])
     assert [question.title for question in trend.questions] == [

@@ -36,7 +36,7 @@ from faircount.core.questions import MostOf, Number, OneOf, Questionnaire
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_joint import ServerJoint
-from faircount.mechanisms.server_votes import ServerVotes
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol.peers import vectors
 from faircount.protocol.survey.parameters import SurveyParameters, questionnaire_of
 from faircount.protocol.survey.phases import Phase
@@ -97,7 +97,7 @@ class TwoServers(Topology):
     def bytes_sent(self, mechanism: FieldMechanism) -> int:
         """Bytes of one report, as it is encoded."""
         # A survey may run another form of a mechanism: two answers are a single bit there.
-        if isinstance(mechanism, ServerVotes):
+        if isinstance(mechanism, ServerJoint):
             labels = tuple(str(item) for item in range(mechanism.N))
             numbered = replace(mechanism, items=labels)
             mechanism = numbered.for_questionnaire(questionnaire_of(numbered, "Which one?"))
@@ -142,7 +142,7 @@ class TwoServers(Topology):
             )
         )
         groups = split_epsilon(40.0, [range(len(questionnaire))])
-        mechanism = ServerJoint(
+        mechanism = ServerSheets(
             questionnaire=questionnaire, groups=groups, epsilon=40.0, users=users
         )
         return mechanism, {}
