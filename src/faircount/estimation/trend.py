@@ -48,6 +48,7 @@ class RowChange:
     @property
     def is_clear(self) -> bool:
         """Whether the interval leaves out 0."""
+        # Strict: an interval that ends in 0 does not exclude that nothing changed.
         return self.low > 0 or self.high < 0
 
 
@@ -131,9 +132,11 @@ class Trend:
         check_choice("covers", self.covers, COVERS)
         if len(self.results) < 2:
             raise ParameterError("a trend compares at least two results")
+        # Rows and columns of exports are found by these names.
         if len(set(self.names)) < len(self.names):
             raise ParameterError("two of the results have the same name: name each differently")
         for name, result in zip(self.names, self.results, strict=True):
+            # One by one first, so that the message can name the survey that does not fit.
             if not match_questions(self.results[0].questionnaire, result.questionnaire):
                 raise ParameterError(
                     f"{name} has other answers to choose from than {self.names[0]}: only surveys "
@@ -182,9 +185,12 @@ class Trend:
         is_exact = False
         if self.covers == "users" and first.noise is not None and second.noise is not None:
             low, high = bound_difference(first.noise, second.noise, 1 - self.level)
+            # The draw of people is not part of the noise's law, so this is for the people who
+            # answered only.
             bounds = (difference + low, difference + high)
             is_exact = True
         if is_share(first):
+            # No share changes by more than all people.
             bounds = (max(bounds[0], -1.0), min(bounds[1], 1.0))
         return RowChange(difference, *bounds, is_exact)
 
@@ -211,6 +217,8 @@ class Trend:
         """One row per result and estimate, with the change since the result before."""
         rows = []
         for trend in self.questions:
+            # Reversed: the change from the first to the last result comes last and has the same
+            # `after` as the last step, which must win.
             since = {change.after: change for change in reversed(trend.changes)}
             for place, question in enumerate(trend.series):
                 changes = since[place].rows if place in since else None
@@ -255,6 +263,7 @@ class Trend:
             "questions": [trend.to_dict(self.names) for trend in self.questions],
             "left_out": list(self.left_out),
         }
+        # Programs that compare a single question find its changes at the top as well.
         if len(self.questions) == 1:
             (only,) = self.questions
             document["items"] = only.labels
@@ -269,6 +278,7 @@ class Trend:
 
     def plot(self) -> Any:
         """Draw a chart per question over time, with intervals, and return the figure."""
+        # Matplotlib is optional, so it is loaded by those who draw.
         from faircount.estimation.trend_drawing import draw_trend
 
         return draw_trend(self)
@@ -335,21 +345,25 @@ def match_questions(*questionnaires: Questionnaire) -> list[tuple[int, ...]]:
     """
     first, *others = (questionnaire.questions for questionnaire in questionnaires)
     matches = []
-    for place, question in enumerate(first):
-        found = [_find_question(question, place, questions) for questions in others]
+    for place in range(len(first)):
+        found = [_find_question(first, place, questions) for questions in others]
         if None not in found:
             matches.append((place, *(number for number in found if number is not None)))
     return matches
 
 
-def _find_question(question: Question, place: int, others: Sequence[Question]) -> int | None:
+def _find_question(first: Sequence[Question], place: int, others: Sequence[Question]) -> int | None:
+    question = first[place]
     # On which answers it depended whether it was asked is part of an earlier question.
     same = [number for number, other in enumerate(others) if _is_same(question, other)]
     if same:
         return same[0]
-    is_reworded = place < len(others) and _is_same(question, _reword(others[place], question))
-    # A question that stands elsewhere under its own text is not this one in other words.
-    return place if is_reworded else None
+    if place >= len(others) or not _is_same(question, _reword(others[place], question)):
+        return None
+    # A question that the first survey asked elsewhere, under the same text, has only moved: it is
+    # not this one in other words, and must not be compared with two questions.
+    has_moved = any(_is_same(earlier, others[place]) for earlier in first)
+    return None if has_moved else place
 
 
 def _is_same(question: Question, other: Question) -> bool:
@@ -380,6 +394,7 @@ def bound_difference(
 
 def _centred(noise: EstimateNoise) -> tuple[Floats, Floats]:
     """Errors of an estimate, ascending, and their probabilities."""
+    # Estimates are unbiased: the mean of the noise was subtracted from the published count.
     errors = (noise.law.values - noise.law.mean) * noise.unit
     return errors, np.asarray(noise.law.pmf, dtype=np.float64)
 

@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 
 from faircount.core.errors import ParameterError
-from faircount.core.questions import OneOf, Questionnaire
+from faircount.core.questions import OneOf, Questionnaire, YesNo
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result
 from faircount.estimation.sheet_estimates import EstimateNoise
 from faircount.estimation.sheet_result import QuestionnaireResult
-from faircount.estimation.trend import Change, Trend, bound_difference, trend_of
+from faircount.estimation.trend import (
+    Change,
+    Trend,
+    bound_difference,
+    match_questions,
+    trend_of,
+)
 from faircount.mechanisms.count_law import NoiseLaw
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local_frequency import GRR
@@ -135,6 +141,16 @@ def test_only_the_same_answers_are_compared() -> None:
 
 def dated(name: str, ended: str) -> SurveyRecord:
     return SurveyRecord("ab" * 16, name, "Tea?", "Us", None, ended, 120, 100, 100)
+
+
+def test_a_question_that_moved_is_not_another_one_in_other_words() -> None:
+    lunch, desk, bike = (YesNo(text=text) for text in ("Lunch?", "Desk?", "Bike?"))
+    first = Questionnaire((lunch, desk))
+    # Worded anew in its place, and found in another place under its own text.
+    assert match_questions(first, Questionnaire((bike, desk))) == [(0, 0), (1, 1)]
+    assert match_questions(first, Questionnaire((desk, lunch))) == [(0, 1), (1, 0)]
+    # "Desk?" comes first now: it is not "Lunch?" in other words, although the answers agree.
+    assert match_questions(first, Questionnaire((desk, bike))) == [(1, 0)]
 
 
 def test_a_trend_is_a_frame_json_and_a_figure() -> None:
