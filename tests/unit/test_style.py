@@ -1,13 +1,13 @@
 """Rules of style that no linter checks, over the syntax trees of `src`.
 
 CONTRIBUTING.md states them: loop variables are named after what they run over, a comprehension has
-one `for`, unrelated values are assigned on two lines, conditional expressions are not nested, and
-functions are verbs.
+one `for`, unrelated values are assigned on two lines, conditional expressions are not nested,
+functions are verbs, and decisions are explained by comments.
 """
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,9 @@ PARTICIPLES = re.compile(
     "signed|stepped|stored|summed|taken|told|unchanged|wanted|written"
 )
 """Names that say what has happened to a value, where a function should say what it does."""
+
+FEWEST_COMMENTS = 0.04
+"""Comment lines of their own among all lines of the source."""
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -130,6 +133,39 @@ def test_no_variable_is_named_each_in_tests_and_benchmarks_either() -> None:
         found = variables_named_each(ast.parse(path.read_text(encoding="utf-8")))
         problems += [f"{path.name}:{node.lineno}: {problem}" for node, problem in found]
     assert problems == []
+
+
+def count_comments(text: str) -> int:
+    """Count the lines that hold a comment and nothing else."""
+    return sum(line.lstrip().startswith("#") for line in text.splitlines())
+
+
+def where_comments_lack(texts: Mapping[str, str]) -> list[str]:
+    """Name the files that lack most comments, and how many; empty if all together have enough."""
+    lack = {}
+    for name, text in texts.items():
+        lack[name] = FEWEST_COMMENTS * len(text.splitlines()) - count_comments(text)
+    if sum(lack.values()) <= 0:
+        return []
+    worst = sorted(lack, key=lambda name: -lack[name])[:10]
+    return [f"{name}: {lack[name]:.0f} more comments" for name in worst]
+
+
+def test_decisions_are_explained_by_comments() -> None:
+    texts = {path.relative_to(SOURCE).as_posix(): path.read_text("utf-8") for path in FILES}
+    missing = where_comments_lack(texts)
+    advice = "fewer than 4% of the lines are comments; say which attack, bound or order in"
+    assert not missing, "\n".join([advice, *missing])
+
+
+def test_missing_comments_are_found_where_they_lack() -> None:
+    silent = "x = 1\n" * 100
+    spoken = "    # why\n" * 4 + "x = 1  # what\n" * 96
+    assert where_comments_lack({"silent": silent, "spoken": spoken}) == [
+        "silent: 4 more comments",
+        "spoken: 0 more comments",
+    ]
+    assert where_comments_lack({"spoken": spoken}) == []
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ class FaircountError(Exception):
 
     def with_code(self, code: str, **values: str | int | float) -> Self:
         """Attach a code and values, from which a page can make a sentence in its own language."""
+        # The message stays in English, for logs and the command line.
         self.code = code
         self.values = values
         return self

@@ -258,11 +258,13 @@ class Frequencies(ArrayValue, ABC):
 
         `consistent`: the bars are the consistent frequencies, which sum to 100%
         """
+        # Matplotlib is optional, so it is loaded by those who draw.
         from faircount.estimation.drawing import draw_frequencies
 
         return draw_frequencies(self, level, covers, ax, consistent=consistent)
 
     def __str__(self) -> str:
+        # Items come from a file or from an owner: an escape sequence would reach the terminal.
         labels = [escape_controls(item) for item in self.items]
         width = max(map(len, labels))
         bounds = self.interval()
@@ -370,6 +372,7 @@ def decimals_for(bounds: Intervals) -> int:
     One number for a whole table: shares with different numbers of digits are hard to compare, and
     more digits than the noise allows would suggest an accuracy that is not there.
     """
+    # Times 100, since the shares are written in percent.
     return count_decimals(100 * float(bounds.width.max()) / 2, least=1)
 
 
@@ -377,6 +380,7 @@ def count_decimals(half_width: float, least: int = 0) -> int:
     """Decimal places of a number that is accurate to plus or minus `half_width`."""
     if half_width <= 0:
         return least
+    # The place of the first digit of the half-width: later digits of an estimate are noise.
     return min(max(least, -math.floor(math.log10(half_width))), MOST_DECIMALS)
 
 

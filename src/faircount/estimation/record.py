@@ -50,6 +50,7 @@ class SurveyRecord:
             ("People", self.people),
             ("Servers", self.servers),
         )
+        # What nobody recorded has an empty text, and then no line.
         return tuple((label, text) for label, text in lines if text)
 
     @property

@@ -95,6 +95,7 @@ class ResultWords:
 
     def short_sum_note(self, result: Summed) -> str | None:
         """The same without what is about numbers that a figure does not show."""
+        # What follows the semicolon compares them with the consistent shares, which tables show.
         note = self.sum_note(result)
         return None if note is None else note.partition("; ")[0]
 
@@ -164,6 +165,7 @@ _GERMAN_MONTHS = [
     "Dezember",
 ]
 
+# In the accusative, since they follow "geschützt gegen".
 _GERMAN_ADVERSARIES: Mapping[AdversaryCode, str] = {
     AdversaryCode.READER: "alle, die das veröffentlichte Ergebnis lesen",
     AdversaryCode.PARTICIPANTS: "Teilnehmende, die das Ergebnis lesen",
@@ -177,11 +179,14 @@ _GERMAN_ADVERSARIES: Mapping[AdversaryCode, str] = {
     AdversaryCode.COLLECTOR: "alle, die den eigenen Bericht einer Person sehen",
 }
 
+# Codes with values and not sentences: what is guaranteed is decided in one place, and every
+# language only says it.
 _GERMAN_RELATIONS: Mapping[Relation, str] = {
     Relation.REPLACE_ONE: "bei einer anderen Antwort einer Person",
     Relation.ZERO_OUT: "bei einer fehlenden Antwort einer Person",
 }
 
+# The names in braces are those of an assumption's values; a test fills in all of them.
 _GERMAN_CONDITIONS: Mapping[AssumptionCode, str] = {
     AssumptionCode.FLOOR: "jede Antwort wird von mindestens {floor} anderen Personen gewählt (von "
     "denen {insiders} zusammenarbeiten und {dropouts} ausfallen dürfen)",
@@ -237,10 +242,12 @@ class GermanWords(ResultWords):
 
     def number(self, value: int) -> str:
         """A number of people."""
+        # Not by locale: that belongs to the process, and a server writes both languages.
         return f"{value:,}".replace(",", ".")
 
     def percent(self, share: float, digits: int = 1) -> str:
         """A share as a percentage."""
+        # A space that does not break, as German typography wants it before the sign.
         return _in_german(f"{100 * share:z.{digits}f}") + "\u00a0%"
 
     def range(self, low: float, high: float, digits: int = 1) -> str:
@@ -253,6 +260,8 @@ class GermanWords(ResultWords):
 
     def interval_text(self, level: float, bounds: Intervals | Coverage) -> str:
         """What the intervals cover."""
+        # `method` is an English sentence for experts; the page says the two things that follow from
+        # it.
         kind = "angenähert" if bounds.is_approximate else "exakt"
         covered = "nur das Rauschen zum Schutz der Privatheit"
         if bounds.covers == "population":
@@ -285,6 +294,7 @@ class GermanWords(ResultWords):
 
     def claim(self, guarantee: Guarantee) -> str:
         """The guarantee in the terms of experts."""
+        # A semicolon stands between them below, since both have a decimal comma.
         epsilon, delta = _numbers(guarantee, 3)
         condition = "für beliebige Antworten"
         if guarantee.condition is not None:
@@ -343,6 +353,7 @@ class GermanWords(ResultWords):
     def _proven_part(self, validity: Validity) -> str:
         """What is proven of a report, and what a dishonest participant can change nevertheless."""
         counted = self.number(validity.counted)
+        # Both sentences end alike; the German verb comes last.
         end = f"um 1/{counted} verändern, bevor die Anteile stimmig gemacht werden."
         if validity.is_one_vote:
             coins = ", und Münzen, die die Person nicht wählen konnte" if validity.coins else ""
@@ -433,6 +444,7 @@ class GermanWords(ResultWords):
 
 
 def _in_german(number: str) -> str:
+    # Numbers below a thousand only, so that no point separates digits in groups.
     return number.replace(".", ",")
 
 
@@ -488,5 +500,6 @@ LANGUAGES = tuple(_LANGUAGES)
 def words_of(result: object) -> ResultWords:
     """The words of a result, in the language of its survey."""
     record = getattr(result, "record", None)
+    # A record may name a language that this version has no words for: then English.
     language = ENGLISH if record is None else record.language
     return _LANGUAGES.get(language, _LANGUAGES[ENGLISH])

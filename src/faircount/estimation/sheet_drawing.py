@@ -35,6 +35,7 @@ def draw_questions(
     found = result.estimates(level, covers=covers)
     about = describe_survey(result, *words.privacy_lines(result))
     heading = wrap_text(_heading(result), 75)
+    # In inches: a title and an axis, and a bar of the same height in all charts.
     heights = [0.8 + 0.32 * len(_rows_to_draw(question)) for question in found]
     lines = 0.25 * len(heading.splitlines()) + 0.13 * len(about.splitlines())
     figure = create_figure(WIDTH, 0.5 + sum(heights) + lines)
@@ -44,6 +45,7 @@ def draw_questions(
         titles = [question.title] if len(found) > 1 else []
         titles += _further(question, words)
         axes.set_title(wrap_text("; ".join(titles), 90), size=10, loc="left")
+    # Below the last chart only: all of them have the same scale and the same people.
     note = words.general.axis(result, level, covers, consistent=consistent)
     sums = [] if consistent else [words.general.short_sum_note(question) for question in found]
     charts[-1].set_xlabel("\n".join([note, *filter(None, sums)]), size=9)
@@ -128,7 +130,9 @@ def _draw_mean(
     least = float(asked.origin)
     greatest = float(asked.origin + asked.unit * asked.largest)
     axes.set_xlim(min(least, *values), max(greatest, *values))
+    # From top to bottom, as the bars of the other questions.
     axes.set_ylim(len(texts) - 0.4, -0.6)
+    # In points and not in data: the range of a number may be any.
     above = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center", "size": 8}
     for place, value, text in zip(places, values, texts, strict=True):
         axes.annotate(text, (value, place), **above)

@@ -112,6 +112,7 @@ def is_share(row: Estimate) -> bool:
 
 def is_outside(row: Estimate) -> bool:
     """Whether an estimate lies outside its interval, because noise put it out of its range."""
+    # Bounds and estimate are quotients by n that are rounded apart; 1e-12 is far below one person.
     return not row.low - 1e-12 <= row.estimate <= row.high + 1e-12
 
 
@@ -132,6 +133,7 @@ class _Released:
 
     def law_of_sum(self, terms: int) -> NoiseLaw:
         """The law of the sum of so many cells of a choice; two answers have one cell."""
+        # Its complement has the same noise with the sign changed, which is the same law.
         if len(self.cells) == 1:
             return self.law()
         return self.mechanism.law_of_sum(self.number, terms)
@@ -166,16 +168,19 @@ def _estimate_choice(released: _Released, question: ChoiceQuestion) -> list[Esti
     n = released.included
     counts = list(released.cells)
     if question.is_binary:
+        # Only the second answer was opened; n is public, so the first one follows from it.
         counts = [n - counts[0], counts[0]]
     consistent = project_to_simplex(np.array(counts) / n)
     rows = _estimate_shares(released, question.answers, counts, consistent)
     if question.may_be_missing:
         choices = len(question.choices)
+        # Behind the choices come the answers "prefer not to say" and "does not apply".
         missing = sum(counts[choices:])
         law = released.law_of_sum(len(counts) - choices)
         rows += _shares_of_answered(released, question.choices, counts[:choices], (missing, law))
     if isinstance(question, ScaleCounts):
         rows.append(_mean_of_scores(released, question, counts, consistent))
+    # The median of those who answered would be one of a share of people that is only estimated.
     if isinstance(question, Bands) and not question.may_be_missing:
         rows.append(_median_of_bands(released, question, counts, consistent))
     if isinstance(question, Table):
@@ -225,6 +230,7 @@ def _shares_of_answered(
     half = released.error / 2
     fewest, most = released.bound_share(*missing, half)
     low, high = bound_shares(counts, released.law(), n, half, released.covers)
+    # Noise may leave nobody who answered; the interval then says that nothing is known.
     answered = max(n - missing[0], 1)
     rows = []
     for label, count, bottom, top in zip(labels, counts, low.tolist(), high.tolist(), strict=True):
@@ -244,6 +250,7 @@ def divide_bounds(
     missing: bounds of the share of people without an answer; if they may be all, any ratio up to
              the largest is possible
     """
+    # The fewer people are missing, the smaller is a share among the others.
     low = parts[0] / (1 - missing[0]) if missing[0] < 1 else 0.0
     high = parts[1] / (1 - missing[1]) if missing[1] < 1 else largest
     return min(low, largest), min(high, largest)
@@ -265,6 +272,7 @@ def _mean_of_scores(
     error = released.error / 2 if question.may_be_missing else released.error
     low = 0.0
     high = 0.0
+    # All these intervals hold at once, since each has an equal share of the error.
     for least in range(1, points):
         reached = sum(counts[least:points])
         law = released.law_of_sum(points - least)
@@ -299,6 +307,7 @@ def _contrast_variance(weights: Floats, law: NoiseLaw, cells: int) -> float:
 
     Any two cells have the covariance -V / (N - 1), so that only differences of weights count.
     """
+    # Since the noise adds up to 0, a constant that is added to all weights changes nothing.
     centred = weights - weights.mean()
     return law.variance * cells / (cells - 1) * float(centred @ centred)
 
@@ -348,6 +357,7 @@ def _estimate_items(released: _Released, question: SeveralItems) -> list[Estimat
     n = released.included
     items = len(question.items)
     counts = list(released.cells)
+    # Any number of items may be chosen, so the shares have no sum to be fitted to.
     nearest = np.clip(np.array(counts) / n, 0.0, 1.0)
     rows = _estimate_shares(released, question.items, counts[:items], nearest[:items])
     if question.may_be_missing:
@@ -401,6 +411,7 @@ def _bound_mean(released: _Released, question: SumQuestion) -> tuple[float, floa
     if question.may_be_missing:
         error /= 2
         ends = _bound_sum(released.cells[1], released.law(1), error, n)
+        # At least one: the bounds are divisors below.
         fewest, most = (max(end, 1) for end in ends)
     low, high = _bound_sum(released.cells[0], released.law(), error, largest * n)
     # Few people make a mean of a given sum large, many make it small.
@@ -416,5 +427,7 @@ def _bound_mean(released: _Released, question: SumQuestion) -> tuple[float, floa
 def _bound_sum(value: int, law: NoiseLaw, error: float, top: int) -> tuple[int, int]:
     """Return the least and greatest true sum in [0, top] for a published value."""
     least, most = law.quantiles(error / 2)
+    # Noise takes whole values, so `round` only makes integers of exact floats. A value so far
+    # outside that no true sum fits gives the nearest one as an interval of a single point.
     low = min(max(value - round(most), 0), top)
     return low, max(min(value - round(least), top), low)

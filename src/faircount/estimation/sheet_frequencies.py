@@ -37,6 +37,8 @@ def estimate_frequencies(
         coverage = bounds.coverage
         error = 1 - level
     else:
+        # The mechanism's own simultaneous intervals cover its items only; those that are derived
+        # from them have a share of the error as well.
         error = (1 - level) / (len(question.answers) + further)
         bounds = result.interval(1 - error, covers=covers)
         method = f"{bounds.method}; Bonferroni over {len(question.answers) + further} estimates"
@@ -86,6 +88,7 @@ def _shares_of_answered(
     answered = float(result.estimates[:choices].sum())
     rows = []
     for place, label in enumerate(question.choices):
+        # At least one person: noise may leave nobody, or less than nobody, who answered.
         share = float(result.estimates[place]) / max(answered, 1 / result.included)
         nearest = min(max(share, 0.0), 1.0)
         ends = (low[place], high[place])
@@ -98,6 +101,8 @@ def _bound_answered(
 ) -> tuple[list[float], list[float]]:
     """Return bounds of the shares among those who answered, from bounds of all shares."""
     choices = len(question.choices)
+    # One term: a survey of one question has no branch, so only "prefer not to say" is behind the
+    # choices, and two halves of the error are enough.
     missing = (float(low[choices:].sum()), min(float(high[choices:].sum()), 1.0))
     least = []
     greatest = []
@@ -111,6 +116,7 @@ def _bound_answered(
 def _mean_of_scores(result: Result, question: ScaleCounts, error: float, covers: str) -> Estimate:
     """Return the mean score, and the means of all shares that lie within simultaneous intervals."""
     points = len(question.items)
+    # All at once: the mean is made of all shares, so all of their intervals must cover.
     bounds = result.interval(1 - error, covers=covers, simultaneous=True)
     low = bounds.low.tolist()
     high = bounds.high.tolist()
@@ -138,6 +144,7 @@ def _extreme_mean(low: Sequence[float], high: Sequence[float]) -> float:
         more = min(left, max(greatest - least, 0.0))
         left -= more
         shares.append(least + more)
+    # Nothing is left unless unlikely noise made the bounds contradict each other.
     shares[-1] += left
     total = sum(shares)
     return sum(score * share for score, share in enumerate(shares, 1)) / total

@@ -54,6 +54,7 @@ ASSUMPTION = "every row of the table holds what that person answered"
 
 TOGETHER = "for all answers of a person together"
 
+# Means have no exact interval of a population: of their distribution only the range is known.
 _METHODS = {
     "users": f"exact, from the laws of the noise; {NOISE_ONLY}",
     "population": "exact for shares, from the laws of the noise and of the number of holders, and "
@@ -102,6 +103,7 @@ class QuestionEstimates:
     @property
     def unusual_sum(self) -> float | None:
         """The sum of the shares of all answers, if it should be 100% and is not."""
+        # Joint noise of a choice adds up to 0, so that its shares always sum to 100%.
         total = sum(row.estimate for row in self.shares) if self.shares else 1.0
         return None if abs(total - 1) < SMALLEST_SHOWN else total
 
@@ -149,12 +151,15 @@ class QuestionnaireResult(ArrayValue):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        # Read-only: estimates are cached, and a caller who changed the sums would get old ones.
         object.__setattr__(self, "cells", read_only(np.asarray(self.cells)))
         if not isinstance(self.mechanism, SheetNoise):
             self._require_choice()
 
     def _require_choice(self) -> ChoiceQuestion:
         """Return the only question, to which exactly one answer is given."""
+        # Every other mechanism was analysed for one vote per person; its guarantee says nothing
+        # about people who give several answers.
         question, *others = self.questionnaire.questions
         if others or not isinstance(question, ChoiceQuestion):
             raise ParameterError(f"{self.mechanism.name} counts the answers to one question only")
@@ -217,6 +222,7 @@ class QuestionnaireResult(ArrayValue):
     @property
     def assumption(self) -> str:
         """What the result assumes about clients, or about the table, in words."""
+        # Rows of a table: nobody sent a report, so there are no clients to assume anything about.
         if self.topology is None and self.validity is None:
             return ASSUMPTION
         return ASSUMPTIONS[self.validity is not None and self.validity.proven]
@@ -226,6 +232,8 @@ class QuestionnaireResult(ArrayValue):
         """One guarantee per adversary, the weakest first, for all answers of a person together."""
         if self.frequencies is not None:
             return self.frequencies.guarantees
+        # What the mechanism guarantees is for the people who were counted, not for those it was
+        # planned for.
         stated = [
             add_conditions(guarantee, self.assumptions)
             for guarantee in self.mechanism.stated_guarantees(self.included)
@@ -262,6 +270,7 @@ class QuestionnaireResult(ArrayValue):
             method = _METHODS[covers]
             if simultaneous:
                 # All questions of a group share one radius, so nothing better than Bonferroni.
+                # `_rows` are those of 95%, which are as many as of any other level.
                 count = len(self._rows)
                 error /= count
                 method += f"; Bonferroni over {count} estimates"
@@ -288,6 +297,7 @@ class QuestionnaireResult(ArrayValue):
 
     def _estimate_votes(self, level: float, covers: str, simultaneous: bool) -> QuestionEstimates:
         question = self._require_choice()
+        # `frequencies` is never None here; the second call only tells the type checker so.
         counted = self.frequencies or self.count_votes()
         rows, coverage = estimate_frequencies(counted, question, level, covers, simultaneous)
         return QuestionEstimates(1, question, rows, coverage, self.requested["epsilon"])
@@ -324,6 +334,8 @@ class QuestionnaireResult(ArrayValue):
             "simultaneous": simultaneous,
             "covers": covers,
             "questions": [question.to_dict() for question in found],
+            # Programs that read surveys with one question find the same keys as in the result of a
+            # table.
             **(self._only_question(found[0]) if len(found) == 1 else {}),
             "about_consistent": CONSISTENT_IS_BIASED,
             "guarantee": self.guarantee.to_dict(),
@@ -342,6 +354,7 @@ class QuestionnaireResult(ArrayValue):
         for row in question.shares:
             numbers = {"estimate": row.estimate, "low": row.low, "high": row.high}
             estimates.append({"item": row.answer, **numbers})
+        # With joint noise an estimate is a published count: there is no other raw value behind it.
         raw = [row.estimate for row in question.shares]
         if self.frequencies is not None:
             raw = self.frequencies.raw.tolist()
@@ -375,6 +388,7 @@ class QuestionnaireResult(ArrayValue):
 
     def plot(self, level: float = 0.95, *, covers: str = "users", consistent: bool = False) -> Any:
         """Draw a chart per question, and return the matplotlib figure."""
+        # Matplotlib is optional, so it is loaded by those who draw.
         from faircount.estimation.sheet_drawing import draw_questions
 
         return draw_questions(self, level, covers, consistent=consistent)
@@ -391,6 +405,7 @@ class QuestionnaireResult(ArrayValue):
         lines = [SIMULATION] if self.simulation else []
         if self.record is not None:
             lines += [f"{label}: {escape_controls(text)}" for label, text in self.record.lines]
+        # A record begins with the title as well; a table has no record.
         elif self.questionnaire.title:
             lines.append(escape_controls(self.questionnaire.title))
         through = f", topology {self.topology}" if self.topology else ""
@@ -468,7 +483,10 @@ def decimals_of(question: QuestionEstimates, row: Estimate) -> int:
     """
     if not is_share(row):
         width = row.high - row.low
+        # A twentieth of the width is a tenth of the half-width: one decimal more.
         return count_decimals(width / 20) if width > 0 else EXACT_DECIMALS
+    # The widest interval decides: shares below each other with different digits are hard to
+    # compare.
     widths = [other.high - other.low for other in question.estimates if is_share(other)]
     return count_decimals(100 * max(widths) / 2, least=1)
 
@@ -479,6 +497,7 @@ def format_value(row: Estimate, value: float, decimals: int) -> str:
 
 
 def _text_rows(question: QuestionEstimates) -> list[str]:
+    # Answers were written by somebody else: an escape sequence in one could rewrite the terminal.
     labels = [escape_controls(row_label(row)) for row in question.estimates]
     width = max(map(len, labels))
     lines = []

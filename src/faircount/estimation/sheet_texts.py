@@ -38,10 +38,10 @@ class SheetWords:
     decimal:    sign between the digits of a number
     measures:   what is estimated
     labels:     answers that are not written by the owner
-    table:      what the columns of a table are called
     questions, question, items: how many there are of them
+    people, users: how many were counted, in a survey and in a table
     together:   follows a guarantee that is for several questions
-    group, several_groups: what a single answer loses
+    single, group: what a single answer loses, and in which questions
     """
 
     general: ResultWords
@@ -84,6 +84,8 @@ class SheetWords:
 
     def answer(self, question: QuestionEstimates, row: Estimate) -> str:
         """The answer; those that no owner wrote are in this language."""
+        # Words of ours are told from words of the owner by their place, since an owner may use the
+        # same.
         asked = question.question
         own = row.answer
         if isinstance(asked, Table) and own not in asked.answers:
@@ -119,6 +121,7 @@ class SheetWords:
         """For whom and for what the guarantee is, where there are several questions."""
         if len(result.questions) < 2:
             return []
+        # Dictionaries keep their order: groups are named in the order of their first questions.
         groups: dict[int, tuple[float | None, list[int]]] = {}
         for question in result.questions:
             groups.setdefault(question.group, (question.epsilon, []))[1].append(question.number)
@@ -129,6 +132,7 @@ class SheetWords:
         return lines
 
     def _describe_group(self, epsilon: float | None, numbers: Iterable[int]) -> str:
+        # Rounded up: a loss must not look smaller than it is.
         loss = format_rounded_up(epsilon or 0.0, 4).replace(".", self.decimal)
         return self.group.format(epsilon=loss, questions=", ".join(map(str, numbers)))
 

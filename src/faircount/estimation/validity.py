@@ -64,6 +64,7 @@ class Validity:
         found = []
         for number, question in enumerate(self.questionnaire.questions, 1):
             if isinstance(question, SumQuestion):
+                # From the lowest to the highest answer: as far as a valid report can move the sum.
                 found.append((number, float(question.unit * question.largest)))
         return tuple(found)
 
@@ -71,10 +72,12 @@ class Validity:
         """Return by how much so many dishonest participants can change a frequency at most."""
         if self.proven and self.counted:
             return min(1.0, dishonest / self.counted)
+        # Without proofs a single report can hold any numbers, and so make a frequency anything.
         return float(dishonest > 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; without proofs there is no bound."""
+        # The keys exist in both cases: a program reads null as "no bound", not as "forgotten".
         bounds: dict[str, Any] = {
             "count_per_liar": None,
             "frequency_per_liar": None,

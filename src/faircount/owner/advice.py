@@ -136,6 +136,7 @@ def advise(requirements: SurveyRequirements) -> Advice:
     for option in _candidates(requirements, planned.options):
         try:
             possible.append(_forecast(requirements, option, planned.question))
+        # A mechanism that cannot run here is no failure while another one can.
         except (ParameterError, RefusedError) as refusal:
             reasons.append(f"{option.name}: {refusal}")
     if possible:
@@ -175,6 +176,7 @@ def _advise_sheet(requirements: SurveyRequirements) -> Advice:
         topology=topology,
         minimum=requirements.minimum,
         expected=None if rate is None else expected_users("response_rate", rate, users),
+        # At least one: every participant reads the result and knows its own answer.
         insiders=max(1, share_of_users("colluding", requirements.colluding, users)),
     )
     return _with_requirements(expected, requirements)

@@ -108,6 +108,7 @@ def export_result(result: QuestionnaireResult, kind: str, view: View = DEFAULT) 
         return _workbook(result, view)
     if kind == "html":
         return result_page(result, view.level, view.covers)
+    # Through a file: what describes a figure is written into it after it was drawn.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"result.{kind}")
         check_file(path)
@@ -178,6 +179,7 @@ def _workbook(result: QuestionnaireResult, view: View) -> bytes:
 
 def _number_format(row: Estimate, decimals: int) -> str:
     """How a spreadsheet shows an estimate: a share in percent, a mean as a number."""
+    # As a number with a format, and not as a text: whoever copies it can go on computing.
     places = f"0.{'0' * decimals}" if decimals else "0"
     return f"{places}%" if is_share(row) else places
 
@@ -221,6 +223,7 @@ def _openpyxl() -> Any:
     try:
         import openpyxl
     except ImportError:
+        # Optional, since a server never writes one.
         message = "a spreadsheet needs openpyxl: pip install 'faircount[xlsx]', or save it as CSV"
         raise FaircountError(message).with_code("no_xlsx") from None
     return openpyxl

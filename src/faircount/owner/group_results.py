@@ -50,6 +50,7 @@ _WORDS = {
 
 def error_of(mechanism: Mechanism, number: int, counted: int) -> float:
     """The 95% error of a question, from 0, in percentage points, with so many people counted."""
+    # From the law of the noise, so that what is hidden tells nothing about the answers.
     if isinstance(mechanism, ServerSheets):
         return half_width(mechanism.joint, number, counted)
     if isinstance(mechanism, FrequencyMechanism):
@@ -87,6 +88,8 @@ class GroupResult:
     def is_shown(self, number: int) -> bool:
         """Whether a question, from 0, is exact enough in this group to tell anything."""
         error = self.error_of(number)
+        # By the error and not by the estimate: whether a group is shown must not depend on its
+        # answers.
         return error is not None and error <= MOST_ERROR
 
 
@@ -126,6 +129,7 @@ class GroupResults:
         columns = [self._column(group, question, level) for group in self.groups]
         labels: list[str] = []
         for found in columns:
+            # All groups have the same questions, but one that is not shown has no labels.
             labels += [label for label in found if label not in labels]
         rows = []
         # Where no group has numbers, one row says why.
@@ -220,6 +224,7 @@ class GroupResults:
         shown = group.is_shown(number)
         described = found.to_dict()
         if not shown:
+            # The error stays, from which a reader sees why the numbers are missing.
             described["estimates"] = []
         return {**described, "half_width": group.error_of(number), "shown": shown}
 

@@ -42,6 +42,8 @@ class PrintedWords:
         sentences = [self.promised.format(sure=self._certainty(epsilon))]
         if single is not None:
             sentences = [self.promised_all.format(sure=self._certainty(epsilon))]
+            # Compared as they are printed: two equal percentages with an "at most" each would
+            # confuse.
             is_less = self._certainty(single) != self._certainty(epsilon)
             about_one = self.single if is_less else self.single_same
             sentences.append(about_one.format(sure=self._certainty(single)))
@@ -49,11 +51,13 @@ class PrintedWords:
 
     def _certainty(self, epsilon: float) -> str:
         """How sure anybody can become, in percent."""
+        # Rounded up where it is computed, so that nobody is promised more than what holds.
         return f"{attacker_certainty(epsilon):g}".replace(".", self.decimal)
 
     def name_survey(self, questionnaire: Questionnaire) -> str:
         """What a survey is called in one line, in this language if it is translated."""
         asked = questionnaire
+        # An untranslated question is printed as its owner wrote it, between sentences of ours.
         if self.language in questionnaire.languages:
             asked = questionnaire.in_language(self.language)
         if asked.title or len(asked) == 1:

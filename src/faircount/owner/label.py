@@ -83,6 +83,7 @@ def make_label(survey: Survey) -> PrivacyLabel:
             f"the promised epsilon {params.epsilon:.4g} does not hold with {params.minimum:,} "
             "responses: this survey gets no label"
         ).with_code("label_refused")
+    # For the fewest responses that are allowed, as the promise is.
     guarantees = _stated_guarantees(params)
     released = _release(survey)
     content = {

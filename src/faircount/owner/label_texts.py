@@ -59,8 +59,10 @@ class LabelWords:
 
     def chance(self, probability: float) -> str:
         """A small probability as people say it, rounded up."""
+        # Above one half, "1 in 1" would read like certainty.
         if not SMALLEST_ODDS <= probability <= 0.5:
             return self.number(format_delta(probability))
+        # Rounded down in the denominator, so that the chance never looks smaller than it is.
         return self.odds.format(number=f"{math.floor(1 / probability):,}".replace(",", self.group))
 
     def number(self, text: str) -> str:
@@ -71,6 +73,7 @@ class LabelWords:
 SMALLEST_ODDS = 1e-12
 """Smaller probabilities are written in digits: nobody imagines one in a quadrillion."""
 
+# What owners would rather leave out comes with every label, whatever they write.
 RISKS = ("invitation", "participation", "group", "collusion", "device", "others", "review")
 """What no parameter of a survey protects from, in the order of the label."""
 
@@ -227,4 +230,5 @@ _LANGUAGES = {"en": _ENGLISH, "de": _GERMAN}
 
 def label_words(language: str) -> LabelWords:
     """The texts in the language with this code."""
+    # Through the languages of invitations, so that an unknown one has the same message everywhere.
     return _LANGUAGES[printed_words(language).language]

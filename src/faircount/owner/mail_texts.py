@@ -32,6 +32,7 @@ SUBJECT = "Subject:"
 OPTIONAL = frozenset({"owner", "purpose", "contact", "closes"})
 """Facts that an owner may leave empty."""
 
+# Not `str.format`: a template is the owner's text, and a format reaches into attributes of values.
 _PLACEHOLDER = re.compile(r"\{([^{}\n]+)\}")
 
 
@@ -44,6 +45,7 @@ class Template:
 
     def check(self, known: frozenset[str]) -> None:
         """Refuse a template that names something unknown, or that lacks the person's link."""
+        # Before the first mail is sent: nobody can take back one with an unfilled {First nam}.
         names = set(_PLACEHOLDER.findall("\n".join((self.subject, *self.paragraphs))))
         unknown = sorted(names - known)
         if unknown:
@@ -69,6 +71,8 @@ class Template:
         kept = []
         for paragraph in self.paragraphs:
             names = set(_PLACEHOLDER.findall(paragraph))
+            # A title of the owner's table may be empty for some people, and its paragraph stays:
+            # only facts about the survey decide.
             if all(values[name] for name in names & OPTIONAL):
                 kept.append(_fill_in(paragraph, values))
         return subject, "\n\n".join(kept) + "\n"
@@ -100,6 +104,8 @@ def read_template(path: Path) -> Template:
     """The owner's own template."""
     data = read_file(path, "write the subject and the text of the mail into it")
     try:
+        # Editors on Windows begin a file with a byte order mark, and end lines with both
+        # characters.
         return parse_template(data.decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError:
         raise ParameterError(f"{path} is not UTF-8 text: save it as UTF-8") from None
@@ -118,6 +124,7 @@ def format_closing_time(closes_at: str | None, language: str) -> str:
     """A closing time as the language writes it, in the time zone of this machine."""
     if not closes_at:
         return ""
+    # The zone is named, since a reader may be in another one than the owner's machine.
     when = datetime.fromisoformat(closes_at).astimezone()
     zone = when.tzname() or "UTC"
     if language == ENGLISH:

@@ -69,6 +69,8 @@ def check_items(items: Sequence[str]) -> None:
     """Refuse answers that are blank, or that a reader could not tell apart."""
     shown: dict[str, str] = {}
     for item in items:
+        # What a reader sees: two items that differ in case, spaces or invisible characters would
+        # look like one.
         form = visible_form(item)
         if not form:
             message = "an answer to choose from is empty: write every answer out"
@@ -84,6 +86,7 @@ def check_items(items: Sequence[str]) -> None:
 
 def check_readable(questionnaire: Questionnaire) -> None:
     """Refuse questions and items that a reader could not see, in any language."""
+    # In every language: a blank item in a translation would be chosen by mistake.
     languages = [tuple(texts_of(question) for question in questionnaire.questions)]
     languages += [translation.questions for translation in questionnaire.translations]
     for questions in languages:

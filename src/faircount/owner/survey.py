@@ -170,6 +170,7 @@ class Survey:
         texts: owner, purpose, contact, population; s1_operator and s2_operator: the names that
             you expect, refused if a server states another one
         """
+        # That module imports this one, and loads the planner, which most commands do not need.
         from faircount.owner.creation import SurveyOptions, create_survey
 
         form = read_questions(question, items, questionnaire)
@@ -208,6 +209,8 @@ class Survey:
         if self.folder.invitations_file.exists():
             invitees = self.invitees()
             invited = tuple(invitee.person for invitee in invitees)
+            # Compared in their order: a table that was sorted meanwhile would give people the
+            # invitations of others.
             if people is not None and invited != people.names:
                 raise RefusedError(
                     f"{self.folder.invitations_file} has invitations for other people, who may "
@@ -244,6 +247,7 @@ class Survey:
     def pending_invitees(self) -> tuple[Invitee, ...]:
         """The invited people who have not used their invitation."""
         with self._missing_invitations_explained():
+            # Ids, which only this folder can turn into people.
             answered = self.servers.users_who_answered(self.params)
         invitees = self.invitees()
         return tuple(item for item in invitees if item.code.invitation.user not in answered)
@@ -253,6 +257,7 @@ class Survey:
         # The coordinator opens only if it knows everybody whom this folder invites.
         terms: dict[str, int] = {"invited": len(self.invitees())}
         if self.owner.closes_at:
+            # As a duration: the clocks of this machine and the coordinator may differ.
             terms["seconds"] = self._seconds_left()
         with self._missing_invitations_explained():
             return self.servers.request(self.params, "open", **terms)
@@ -303,6 +308,8 @@ class Survey:
 
         path: the table; by default reminders.csv in the folder
         """
+        # Asked for anew each time: a table of last week would remind people who have answered
+        # since.
         missing = self.pending_invitees()
         # With the rights of a secret file, because a link lets anybody answer.
         table = invitations_csv(missing, self.owner.link_address)
@@ -364,6 +371,7 @@ class Survey:
 
         servers: file with addresses and tokens of both servers
         """
+        # Only the tokens change: another server could not hold this survey's keys.
         s1, s2 = read_servers(Path(servers))
         self.folder.replace_access(s1, s2)
 
@@ -372,6 +380,7 @@ class Survey:
 
         path: the file; by default receipts.json in the folder
         """
+        # From the coordinator, which has them even if the aggregator was lost.
         reservations = self.servers.reservations(self.params)
         document = {"population": self.params.population, "reservations": reservations}
         target = path or self.folder.path / "receipts.json"
@@ -430,6 +439,7 @@ class Survey:
 
     def latest_ending(self, *, wait: bool = False) -> QuestionnaireResult | Aborted:
         """The result, or why the survey ended without one, from the folder or the servers."""
+        # The kept one first: a survey may be deleted on the servers once its result was read.
         return self._statements.read_kept() or self.ending(wait=wait)
 
     def ending(self, *, wait: bool = False) -> QuestionnaireResult | Aborted:
@@ -444,6 +454,7 @@ class Survey:
                 if not wait or problem.reason != Reason.EARLY:
                     raise
                 time.sleep(SECONDS_BETWEEN_POLLS)
+        # After the statement, so that the numbers in the status are final.
         status = self.status()
         places: list[int] = []
         # If users draw different amounts of noise, the estimate depends on who was accepted.

@@ -118,6 +118,7 @@ def read_form(path: Path) -> Form:
 def parse_form(data: bytes, path: str) -> Form:
     """Read a questionnaire from the bytes of a TOML file; `path` is for messages only."""
     try:
+        # With or without a byte order mark, which editors on Windows write.
         fields = tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise ParameterError(f"{path} is not UTF-8 text") from None
@@ -128,6 +129,8 @@ def parse_form(data: bytes, path: str) -> Form:
         raise ParameterError(
             f"{path} has a number or a nesting that is too large to be read"
         ) from None
+    # An unknown field is refused and not ignored: a misspelt `skip` would ask another question than
+    # its author meant, and participants have answered before anybody notices.
     unknown = set(fields) - {"title", "question", "language", "translation"}
     if unknown:
         raise ParameterError(
@@ -171,6 +174,7 @@ def make_form(
             )
         try:
             question = _make_question(fields)
+            # Only among the questions before it, which `made` holds so far.
             branch = _find_branch(fields.get("only_if"), made)
             if branch is not None:
                 question = replace(question, only_if=branch)
@@ -178,10 +182,12 @@ def make_form(
             sources.append(_find_source(question, fields))
             targets.append(_find_target(fields))
             groups.append(_find_group(fields))
+        # The message of a kind knows nothing about the other questions: here it gets a number.
         except InputError as problem:
             text = fields.get("text")
             name = f" ({text!r:.60})" if isinstance(text, str) else ""
             raise ParameterError(f"question {number}{name}: {problem}") from None
+    # With names for some of them only, it would be a guess which noise the others share.
     if any(groups) and not all(groups):
         missing = groups.index(None) + 1
         raise ParameterError(
@@ -211,17 +217,20 @@ def _find_branch(fields: Any, earlier: Sequence[Question]) -> Branch | None:
     items = fields["items"]
     if not isinstance(question, ChoiceQuestion) or not isinstance(items, list | tuple):
         raise ParameterError(f"only_if names answers to a question with exactly one: {example}")
+    # Among what the author wrote: "prefer not to say" leads to no further question.
     unknown = [item for item in items if item not in question.choices]
     if unknown:
         raise ParameterError(
             f"only_if names {unknown[0]!r:.60}, which is no answer to question {number + 1}"
         )
+    # Sorted and without repetition, so that the same question has one digest.
     return Branch(number, tuple(sorted({question.choices.index(item) for item in items})))
 
 
 def _find_question(name: Any, earlier: Sequence[Question]) -> int:
     """Return the number, from 0, of an earlier question that is given by number or by text."""
     texts = [question.text for question in earlier]
+    # Two questions may have the same text; then only the number tells them apart.
     if isinstance(name, str) and texts.count(name) == 1:
         return texts.index(name)
     if type(name) is int and 1 <= name <= len(earlier):
@@ -239,6 +248,7 @@ def _find_translations(
     for fields in questions:
         languages |= set(fields.get("translation", {}))
     found = []
+    # In a fixed order, since translations are part of the digest in invitations.
     for language in sorted(languages):
         texts = [_translate(fields, language, number) for number, fields in enumerate(questions, 1)]
         title = titles.get(language, {})
@@ -263,6 +273,7 @@ def _translate(fields: Mapping[str, Any], language: str, number: int) -> Transla
         raise ParameterError(f"{name} needs lists of texts")
     items, rows, columns = map(tuple, lists)
     both = tuple(asked) if isinstance(asked, list | tuple) else (asked,)
+    # A table has rows where other kinds have items.
     return TranslatedQuestion(both, items or rows, columns)
 
 
@@ -274,6 +285,7 @@ def _make_question(fields: Mapping[str, Any]) -> Question:
         raise ParameterError("text is missing: what is asked")
     known, make = _KINDS[kind]
     for name in map(str, fields):
+        # A field of another kind is refused too: `most` in an `any` question limits nothing.
         if name not in (*_COMMON, *known):
             similar = get_close_matches(name, (*_COMMON, *known), n=1)
             advice = f"; did you mean {similar[0]}?" if similar else ""
@@ -357,6 +369,7 @@ def _find_source(question: Question, fields: Mapping[str, Any]) -> Source:
         raise ParameterError("column must be the name of one column")
     wanted = 2 if isinstance(question, Table) else len(question.items)
     are_names = all(isinstance(name, Hashable) for name in column)
+    # One column given twice would count the same answers as two items.
     if not are_names or len(column) != wanted or len(set(column)) < wanted:
         raise ParameterError(f"column must be a list of {wanted} different names")
     return Source(tuple(column), separator)

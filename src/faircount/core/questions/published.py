@@ -26,6 +26,8 @@ from faircount.core.questions.kinds import (
 from faircount.core.questions.questionnaire import Questionnaire
 from faircount.core.questions.translations import TranslatedQuestion, Translation
 
+# One spelling per number, or else two digests for the same questions; at most 300 digits on either
+# side of the point, since the work of a fraction grows with their square.
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,299})(\.[0-9]{0,299}[1-9])?")
 
 
@@ -45,6 +47,7 @@ def to_plain(questionnaire: Questionnaire) -> dict[str, Any]:
 def from_plain(plain: Mapping[str, Any]) -> Questionnaire:
     """Return the questionnaire in published parameters, or raise."""
     translations = []
+    # An object of JSON has no order; sorted, all programs read the same list.
     for language, texts in sorted(_read_object(plain["translations"]).items()):
         translations.append(_translation_from_plain(language, texts))
     return Questionnaire(
@@ -73,6 +76,7 @@ def format_decimal(number: Fraction) -> str:
 
 def parse_decimal(text: object) -> Fraction:
     """Return the number of a decimal text in its shortest form."""
+    # The pattern allows the sign before a 0, which is needed for -0.5.
     if not isinstance(text, str) or not _DECIMAL.fullmatch(text) or text == "-0":
         raise MalformedError("a number of a question must be the shortest decimal text")
     return Fraction(text)
@@ -109,6 +113,7 @@ def _question_to_plain(question: Question) -> dict[str, Any]:
 def _question_from_plain(fields: Any) -> Question:
     plain = _read_object(fields)
     kind = plain.get("kind")
+    # One kind for authors, two in what they open: the counts of bands, or a sum.
     if kind == "number" and "bands" in plain:
         kind = "bands"
     if kind == "scale" and plain.get("open") == "mean":
@@ -119,6 +124,7 @@ def _question_from_plain(fields: Any) -> Question:
     # check: question-keys - a key that one reader knows and another one ignores
     if set(plain) != {"kind", "text", "skip", "only_if", *names}:
         raise MalformedError("a question has a missing or an unknown key")
+    # 0 and 1 would pass as truth in Python, and as another digest everywhere.
     if type(plain["skip"]) is not bool:
         raise MalformedError("skip of a question must be true or false")
     common = {"text": plain["text"], "skip": plain["skip"], "only_if": _read_branch(plain)}
@@ -143,6 +149,7 @@ def _read_items(plain: Mapping[str, Any], name: str = "items") -> tuple[str, ...
 
 
 def _make_most(plain: Mapping[str, Any], common: dict[str, Any]) -> Question:
+    # True is an integer in Python, and would be read as 1.
     if type(plain["most"]) is not int:
         raise MalformedError("most of a question must be a whole number")
     return MostOf(items=_read_items(plain), most=plain["most"], **common)
@@ -240,6 +247,7 @@ def _read_object(value: Any) -> Mapping[str, Any]:
 
 
 def _read_list(value: Any) -> Sequence[Any]:
+    # Not any sequence: a text would be read as a list of its characters.
     if not isinstance(value, list):
         raise MalformedError("items, texts or numbers of a question are not a list")
     return value

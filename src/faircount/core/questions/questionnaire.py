@@ -42,6 +42,7 @@ class QuestionGroup:
     @classmethod
     def of(cls, epsilon: float | Fraction, questions: Sequence[int]) -> "QuestionGroup":
         """Return the group with an epsilon that is rounded down to a multiple of 2^-128."""
+        # Down: shares that were rounded up could add up to more than epsilon.
         scaled = int(Fraction(epsilon) * (1 << EPSILON_BITS))
         return cls(Fraction(scaled, 1 << EPSILON_BITS), tuple(questions))
 
@@ -81,6 +82,7 @@ class Questionnaire:
             languages.append(translation.language)
         if self.translations and not self.language:
             raise ParameterError("say in which language the questions are, as in language = 'en'")
+        # The language of the original counts: a second text in it could contradict the first.
         if sorted(set(languages)) != sorted(languages):
             raise ParameterError("every language of a questionnaire must be named once")
 
@@ -90,6 +92,8 @@ class Questionnaire:
         if branch is None:
             return
         name = f"only_if of question {number + 1}"
+        # Checked here and not by the form, since parameters come from strangers, too. Only
+        # backwards, so that `is_asked` ends.
         if not 0 <= branch.question < number:
             raise ParameterError(f"{name} must name an earlier question")
         earlier = self.questions[branch.question]
@@ -100,6 +104,8 @@ class Questionnaire:
             raise ParameterError(f"{name} must name answers of question {branch.question + 1}")
         if list(branch.items) != sorted(set(branch.items)):
             raise ParameterError(f"{name} must name every answer once, in their order")
+        # Such a condition excludes nobody, but adds "does not apply", a cell with noise that is
+        # always 0.
         if len(branch.items) == len(choices) and not earlier.may_be_missing:
             raise ParameterError(f"{name} names all answers: leave it out to ask everybody")
 
@@ -133,6 +139,7 @@ class Questionnaire:
             if translation.language == language:
                 pairs = zip(self.questions, translation.questions, strict=True)
                 questions = tuple(reword(question, texts) for question, texts in pairs)
+                # Without the other translations: this one is for reading, its digest is never used.
                 return Questionnaire(questions, translation.title, language)
         offered = ", ".join(self.languages) or "no language that it names"
         raise ParameterError(f"the questions can be read in {offered}, not in {language!r:.20}")
@@ -183,6 +190,7 @@ class Questionnaire:
 
     def check_sheet(self, sheet: Sequence[object]) -> Sheet:
         """Return the canonical answers of a sheet: one per question, in their order."""
+        # A text is a sequence as well, of its characters.
         if isinstance(sheet, str) or len(sheet) != len(self):
             raise AnswerError(f"a sheet has {len(self)} answers, one per question")
         answers: list[Answer] = []
@@ -205,6 +213,7 @@ class Questionnaire:
         branch = self.questions[number].only_if
         if branch is None:
             return True
+        # Who was not asked the earlier question has no answer to it that could matter here.
         return self.is_asked(branch.question, sheet) and sheet[branch.question] in branch.items
 
     def open(self, bits: Sequence[int]) -> tuple[int, ...]:
