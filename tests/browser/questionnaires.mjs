@@ -28,7 +28,7 @@ async function judge({ plain, sheets = [], groups = null, users, included, count
     sheets: sheets.map((sheet) => unlessRefused(() => describe(questionnaire, sheet))),
   };
   if (groups === null) return said;
-  const noises = groupNoises(questionnaire, groups);
+  const noises = await groupNoises(questionnaire, groups);
   return {
     ...said,
     digest: await tablesDigest(noises),

@@ -6,12 +6,14 @@ that the other has found not to hold. Parameters are mutated at random places an
 
 import json
 import random
+import re
 import subprocess
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import faircount
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import FaircountError, MalformedError
 from faircount.core.questions import (
@@ -25,6 +27,7 @@ from faircount.core.questions import (
 from faircount.core.questions.translations import Translation, texts_of
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
+from faircount.mechanisms.joint_noise.radius import MOST_TABLE_BITS
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
@@ -153,3 +156,20 @@ def test_a_floor_that_cannot_be_is_refused_at_once() -> None:
     survey["settings"]["floor"] = 1 << 31
     survey["n_max"] = 1 << 31
     assert accepted_by_javascript([canonical.encode(survey).decode()]) == [False]
+
+
+def test_a_promise_below_what_the_groups_spend_is_refused_by_both() -> None:
+    """Python used to accept it with a large delta."""
+    survey = surveys()[-1]
+    survey["epsilon"] = canonical.format_real(0.9)
+    survey["delta"] = canonical.format_real(0.5)
+    published = canonical.encode(survey).decode()
+    assert not is_accepted_by_python(published)
+    assert accepted_by_javascript([published]) == [False]
+
+
+def test_both_clients_compute_tables_up_to_the_same_size() -> None:
+    """A longer one would keep a phone busy for minutes; mutated parameters rarely have one."""
+    script = Path(faircount.__file__).parent / "web" / "client" / "radius.js"
+    (power,) = re.findall(r"^const MOST_TABLE_BITS = 2 \*\* (\d+);", script.read_text(), re.M)
+    assert 2 ** int(power) == MOST_TABLE_BITS

@@ -16,5 +16,6 @@ MUTANTS = (
     Mutant("sheet-total", NEVER, f"{NOISE} -k spoiled"),
     Mutant("question-keys", NEVER, f"{PUBLISHED} -k keys"),
     Mutant("cell-range", NEVER, f"{SERVERS} -k outside_its_range"),
+    Mutant("promise-below-groups", NEVER, f"{SERVERS} -k promise_below"),
     Mutant("radius-precision", becomes("512"), f"{NOISE} -k mpmath"),
 )

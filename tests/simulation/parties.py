@@ -287,7 +287,9 @@ def small_survey(topology: Topology, users: int, variant: int) -> SurveySetup:
     A variant has fewer helpers or neighbours.
     """
     mechanism, terms = topology.trial(users, variant)
-    agreed = {"epsilon": 1.0, "delta": 1.0, "minimum": min(3, users), "attempts": 3, **terms}
+    # Without noise nothing is kept; sheets promise at least what their questions spend.
+    promised = max(1.0, mechanism.promise[0] or 0.0)
+    agreed = {"epsilon": promised, "delta": 1.0, "minimum": min(3, users), "attempts": 3, **terms}
     return set_up(mechanism, topology, SeededStream(users), **agreed)
 
 

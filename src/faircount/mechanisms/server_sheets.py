@@ -11,7 +11,9 @@ together. A question with exactly one answer has noise that adds up to zero: its
 must add up to the number of people, and a spoiled sum nearly never does.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.composition import Losses
-from faircount.accounting.guarantee import Adversary, Relation
+from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy, SeededStream
-from faircount.core.errors import CorruptSumError, ParameterError
+from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
 from faircount.core.questions import (
     Constraint,
     OneOf,
@@ -240,6 +242,23 @@ class ServerSheets(NoiseOfServers):
         A reader of the result knows neither noise, and has at most the loss of a server.
         """
         return self._noise_of_one.delta_at(epsilon, adversary, relation)
+
+    def remaining_guarantee(
+        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
+    ) -> Guarantee:
+        """Return the promised guarantee; one below what the groups spend is refused.
+
+        There would be a delta for it, but one that is a probability to lose the rest of epsilon,
+        and a participant's page, which computes no such delta, would refuse the survey.
+        """
+        spent = sum(group.epsilon for group in self.groups)
+        # check: promise-below-groups - a small epsilon is promised, and delta hides the rest
+        if epsilon is not None and Fraction(epsilon) < spent:
+            raise RefusedError(
+                f"the questions spend epsilon {float(spent):.4g} together: promise that much, or "
+                "give them less"
+            )
+        return super().remaining_guarantee(included, epsilon=epsilon, places=places)
 
     def losses(self, adversary: Adversary) -> Losses | None:
         """Return a randomized response per group, from the noise of one server."""

@@ -9,7 +9,7 @@ import pytest
 import faircount as fc
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation
 from faircount.core.entropy import SeededStream
-from faircount.core.errors import AnswerError, CorruptSumError, ParameterError
+from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
 from faircount.core.questions import (
     AnyOf,
     Bands,
@@ -30,7 +30,7 @@ from faircount.mechanisms.server_noise import S1_AND_USERS, S2_AND_USERS, Server
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import EXPLICIT, MASKED, SERVERS
 from faircount.protocol.simulator import play, set_up
-from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
 from faircount.sharing.field import from_signed
 
 QUESTIONS = (
@@ -44,6 +44,9 @@ QUESTIONS = (
     Bands(text="Age?", edges=(Fraction(0), Fraction(30), Fraction(99)), only_if=Branch(0, (0,))),
     Table(text="Site?", columns_text="Shift?", rows=("N", "S"), columns=("early", "late")),
 )
+
+
+KEYS = Keys(b"\1" * 32, b"\2" * 32, b"\3" * 32, b"\4" * 32, b"\5" * 32)
 
 
 def make_mechanism(questions=QUESTIONS, epsilon=1.0, groups=None, **fields) -> ServerSheets:
@@ -260,3 +263,18 @@ def test_long_lists_are_left_to_independent_noise() -> None:
         ServerJoint(items=MOST_ITEMS + 1, users=10, epsilon=1.0)
     with pytest.raises(ParameterError, match="at least 2"):
         replace(ServerJoint(items=2, users=10, epsilon=1.0), items=1)
+
+
+def test_a_promise_below_what_the_groups_spend_is_refused() -> None:
+    """Even with a delta for which it would hold: the page refuses it, and so must everybody."""
+    mechanism = make_mechanism(groups=[[0, 1, 2, 3], [4, 5, 6, 7, 8]], users=20)
+    assert mechanism.guarantee(epsilon=0.9).delta < 0.1
+    with pytest.raises(RefusedError, match="spend epsilon 1 together: promise that much"):
+        propose(mechanism, KEYS, survey=bytes(16), topology=SERVERS, epsilon=0.9)
+    # The refusal inside a search for the minimum has its own words.
+    with pytest.raises(RefusedError, match="does not give"):
+        replace(
+            propose(mechanism, KEYS, survey=bytes(16), topology=SERVERS), epsilon=0.9, delta=0.1
+        )
+    kept = propose(mechanism, KEYS, survey=bytes(16), topology=SERVERS, epsilon=1.1)
+    assert kept.epsilon == 1.1

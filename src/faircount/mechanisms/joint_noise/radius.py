@@ -27,8 +27,8 @@ _NEGLIGIBLE_BITS = 140
 SMALLEST_EPSILON = 0.001
 LARGEST_EPSILON = 50.0
 
-MOST_ROWS = 200_000
-"""Longest table; it takes seconds to compute."""
+MOST_TABLE_BITS = 1 << 27
+"""Bits of all powers of the longest table: seconds on a computer, half a minute on a slow phone."""
 
 # Fractional bits of probabilities while the distance is added up.
 _FIXED = 256
@@ -131,10 +131,12 @@ def radius_table(balls: tuple[Ball, ...], scaled: int) -> RadiusTable:
         total += weights[-1]
         if _is_negligible(weights, total):
             break
-        if len(weights) > MOST_ROWS:
+        # A participant's page computes the same table, and refuses a longer one, too.
+        if len(weights) * bits > MOST_TABLE_BITS:
             raise ParameterError(
-                f"the law of the noise has more than {MOST_ROWS:,} radii: give these questions a "
-                "larger share of epsilon"
+                f"the law of the noise of questions with {dimension:,} counts together has more "
+                f"than {MOST_TABLE_BITS // bits:,} radii: give them a larger epsilon, or ask fewer "
+                "questions"
             )
         power = power * factor >> bits
         power_above = -(-(power_above * (factor + 1)) >> bits)

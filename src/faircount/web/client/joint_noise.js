@@ -18,23 +18,34 @@ const EPSILON_BITS = 128n;
 // of epsilon: with many parts that is discrete Laplace noise. More would only make tables longer.
 const MOST_PARTS = 128n;
 const PARTS_PER_EPSILON = 100n;
+const MOST_ENTRIES = 2 ** 20; // of the tables from which a server draws the noise of a question
 const DRAW_DISTANCE = 2 ** -129; // of a uniform integer that a server draws from the ideal one
 
 /**
  * The noise of every group of published settings, checked: {epsilonUnits, epsilon, questions,
  * balls, scaled, table}. `scaled` is epsilon per step of the radius, in units of 2^-128.
  */
-export function groupNoises({ questions }, groups) {
+export async function groupNoises({ questions }, groups) {
   checkGroups(groups, questions.length);
-  return groups.map((group) => {
+  const noises = [];
+  for (const group of groups) {
     const epsilonUnits = parseInteger(group.epsilon);
     const epsilon = checkEpsilon(epsilonUnits);
     const blocks = group.questions.flatMap((number) => questions[number].blocks);
     const { balls, scaled } = noiseForm(blocks, epsilonUnits);
     checkEpsilon(scaled);
-    const table = radiusTable(balls, scaled);
-    return { epsilonUnits, epsilon, questions: group.questions, balls, scaled, table };
-  });
+    const table = await radiusTable(balls, scaled);
+    checkDrawable(balls, table);
+    noises.push({ epsilonUnits, epsilon, questions: group.questions, balls, scaled, table });
+  }
+  return noises;
+}
+
+/** Refuse noise for which the tables of a server would not fit into memory: it ends in nothing. */
+function checkDrawable(balls, { cumulative }) {
+  const cells = Math.max(0, ...balls.map((ball) => (ball.kind === "zero-sum" ? ball.cells : 0)));
+  const isSmall = cells * (cumulative.length - 1) <= MOST_ENTRIES;
+  insist(isSmall, "malformed", "a question has more answers than its noise can be drawn for");
 }
 
 function checkGroups(groups, count) {

@@ -133,7 +133,7 @@ const serverJoint = {
   async derive(params) {
     const { questionnaire, settings, n_max: users } = params;
     const { bits, cells, constraints, leastModulus } = questionnaire;
-    const noises = groupNoises(questionnaire, settings.groups);
+    const noises = await groupNoises(questionnaire, settings.groups);
     const isCovered = spentUnits(noises) <= parseInteger(settings.epsilon);
     // check: page-group-epsilon - the groups spend more than what is promised
     insist(isCovered, "malformed", "the groups of questions spend more than epsilon");

@@ -7,19 +7,21 @@
 // D / epsilon, where shorter powers would vanish and rule large noise out.
 
 import { ballSizes } from "./balls.js";
+import { makeBreaks } from "./breaks.js";
 import { insist } from "./refusal.js";
 
 const EPSILON_BITS = 128n;
 const TABLE_BITS = 128n;
 const FIXED = 256n; // fractional bits of probabilities while the distance is added up
 const NEGLIGIBLE_BITS = 140n; // rows end where a falling weight is below 2^-140 of their sum
-const MOST_ROWS = 200_000;
+const MOST_TABLE_BITS = 2 ** 27; // of all powers; about half a minute on a slow phone
 
 /**
  * {cumulative, distanceUnits}: P(radius <= r) times 2^128 for every r, and an upper bound of the
  * total variation distance from the ideal law, times 2^256. Epsilon is in units of 2^-128.
  */
-export function radiusTable(balls, scaled) {
+export async function radiusTable(balls, scaled) {
+  const takeBreak = makeBreaks(); // a long table must not keep the page from reacting
   const dimension = balls.reduce((sum, ball) => sum + ball.dimension, 0);
   const bits = BigInt(512 + 3 * dimension);
   const factor = exponentialFloor(scaled, bits);
@@ -38,16 +40,24 @@ export function radiusTable(balls, scaled) {
     upper.push(weight + (powerAbove - power) * size);
     total += weight;
     if (isNegligible(weights, total)) break;
-    insist(weights.length <= MOST_ROWS, "malformed", "the table of the noise is too long");
+    const isShort = weights.length * Number(bits) <= MOST_TABLE_BITS;
+    insist(isShort, "malformed", "the table of the noise is too long");
     power = (power * factor) >> bits;
     powerAbove = shiftUp(powerAbove * (factor + 1n), bits);
+    await takeBreak();
   }
   let running = 0n;
-  const cumulative = weights.map((weight) => ((running += weight) << TABLE_BITS) / total);
+  const cumulative = [];
+  for (const weight of weights) {
+    running += weight;
+    cumulative.push((running << TABLE_BITS) / total);
+    await takeBreak();
+  }
   powerAbove = shiftUp(powerAbove * (factor + 1n), bits);
   const powers = { power: powerAbove, factor: factor + 1n, bits };
   const tail = tailBound(balls, sizes, weights.length, powers);
-  return { cumulative, distanceUnits: distanceUnits(cumulative, weights, upper, tail) };
+  const distance = await distanceUnits(cumulative, weights, upper, tail, takeBreak);
+  return { cumulative, distanceUnits: distance };
 }
 
 function isNegligible(weights, total) {
@@ -100,18 +110,19 @@ function tailBound(balls, sizes, start, { power: first, factor, bits }) {
  * The ideal probability of a row lies between weight / (sum of upper + tail) and
  * upper / (sum of weights); the distance is half the sum of all differences, rounded up.
  */
-function distanceUnits(cumulative, weights, upper, tail) {
+async function distanceUnits(cumulative, weights, upper, tail, takeBreak) {
   const leastSum = sum(weights);
   const largestSum = sum(upper) + tail;
   let moved = divideUp(tail << FIXED, leastSum);
   let before = 0n;
-  cumulative.forEach((entry, at) => {
+  for (const [at, entry] of cumulative.entries()) {
     const drawn = (entry - before) << (FIXED - TABLE_BITS);
     before = entry;
     const below = magnitude(drawn - (weights[at] << FIXED) / largestSum);
     const above = magnitude(divideUp(upper[at] << FIXED, leastSum) - drawn);
     moved += below > above ? below : above;
-  });
+    await takeBreak();
+  }
   return (moved + 1n) / 2n;
 }
 
