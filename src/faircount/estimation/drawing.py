@@ -10,8 +10,9 @@ from faircount.core import plain
 from faircount.core.arrays import Floats
 from faircount.core.domain import escape_controls
 from faircount.core.figures import create_axes, create_figure, save_figure
+from faircount.estimation.english_texts import ResultWords
 from faircount.estimation.presentation import MOST_DECIMALS, Described, Frequencies, decimals_for
-from faircount.estimation.result_texts import ResultWords, words_of
+from faircount.estimation.result_texts import words_of
 
 if TYPE_CHECKING:
     from faircount.estimation.result import MeanResult

@@ -12,7 +12,8 @@ from faircount.core.questions.kinds import (
     SeveralItems,
     SumQuestion,
 )
-from faircount.estimation.result_texts import ResultWords, words_of
+from faircount.estimation.english_texts import ResultWords
+from faircount.estimation.result_texts import words_of
 from faircount.estimation.sheet_estimates import (
     ALL_LABEL,
     ANSWERED_LABEL,

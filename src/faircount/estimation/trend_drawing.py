@@ -8,7 +8,8 @@ import numpy as np
 from faircount.core.domain import escape_controls
 from faircount.core.figures import create_figure, save_figure
 from faircount.estimation.drawing import axis_label, claim_text, wrap_text, write_ticks
-from faircount.estimation.result_texts import ResultWords, words_of
+from faircount.estimation.english_texts import ResultWords
+from faircount.estimation.result_texts import words_of
 from faircount.estimation.sheet_estimates import is_share
 from faircount.estimation.trend import QuestionTrend, Trend
 

@@ -13,6 +13,7 @@ survey             the commands of an owner: create, invite, read the result
 exports            a result as files to keep
 result_page        a result as a page that stands alone
 label              what a survey promises, for participants and programs
+label_page         the label as a page that participants read
 label_texts        the sentences of the label, in every language
 repeat             the next survey among the same people
 reissue            a new invitation for somebody who has lost theirs

@@ -1,20 +1,17 @@
 """The texts of the privacy label that participants read, in the languages of the pages."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from faircount.accounting.conditions import AssumptionCode
 from faircount.accounting.guarantee import format_delta
-from faircount.owner.invitation_texts import printed_words
+from faircount.owner.invitation_texts import ENGLISH, printed_words
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelWords:
-    """One language; words in braces are filled in.
+    """One language; words in braces are filled in."""
 
-    conditions: sentences for what a guarantee may assume; others are shown in English
-    """
-
+    language: str
     title: str
     asked_by: str
     purpose: str
@@ -55,7 +52,6 @@ class LabelWords:
     group: str
     odds: str
     risks: dict[str, str]
-    conditions: dict[str, str] = field(default_factory=dict)
 
     def chance(self, probability: float) -> str:
         """A small probability as people say it, rounded up."""
@@ -80,6 +76,7 @@ RISKS = ("invitation", "participation", "group", "collusion", "device", "others"
 UNPROVEN = "unproven"
 
 _ENGLISH = LabelWords(
+    language=ENGLISH,
     title="Privacy label",
     asked_by="Asked by",
     purpose="Purpose",
@@ -146,6 +143,7 @@ _ENGLISH = LabelWords(
 )
 
 _GERMAN = LabelWords(
+    language="de",
     title="Datenschutz-Steckbrief",
     asked_by="Es fragt",
     purpose="Zweck",
@@ -215,17 +213,9 @@ _GERMAN = LabelWords(
         UNPROVEN: "Unehrliche Teilnehmende können das Ergebnis beliebig verändern: Es ist nicht "
         "bewiesen, dass jede Antwort eine Stimme ist.",
     },
-    conditions={
-        AssumptionCode.S1_NOISE: "Der Koordinator (S1) fügt sein Rauschen hinzu und hält es geheim",
-        AssumptionCode.S2_NOISE: "Der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
-        AssumptionCode.EITHER_NOISE: "Der Koordinator (S1) oder der Aggregator (S2) fügt "
-        "sein Rauschen hinzu und hält es geheim",
-        AssumptionCode.ONE_OPERATOR: "Niemand, der beide Server betreibt, fügt deren Anteile "
-        "zusammen",
-    },
 )
 
-_LANGUAGES = {"en": _ENGLISH, "de": _GERMAN}
+_LANGUAGES = {ENGLISH: _ENGLISH, "de": _GERMAN}
 
 
 def label_words(language: str) -> LabelWords:

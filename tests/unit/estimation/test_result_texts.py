@@ -7,7 +7,9 @@ import pytest
 from faircount.accounting.conditions import ENGLISH as CONDITIONS
 from faircount.accounting.conditions import AssumptionCode, assume, assume_floor
 from faircount.accounting.guarantee import Adversary, AdversaryCode, Guarantee, Relation, Void
-from faircount.estimation.result_texts import LANGUAGES, GermanWords, ResultWords
+from faircount.estimation.english_texts import ResultWords
+from faircount.estimation.german_texts import GermanWords
+from faircount.estimation.result_texts import LANGUAGES
 from faircount.estimation.validity import Validity
 from faircount.mechanisms.laplace import Laplace
 from faircount.owner.invitation_texts import LANGUAGES as INVITATIONS
@@ -48,6 +50,18 @@ def test_every_condition_is_stated(code: AssumptionCode) -> None:
         stated = text(replace(PROMISE, condition=condition))
         assert "unter der Bedingung: " in stated
         assert CONDITIONS[code].format_map({"text": "?", "column": "?", "floor": 0}) not in stated
+
+
+def test_a_floor_names_only_those_whom_it_does_not_count_on() -> None:
+    floor = "jede Antwort wird von mindestens 20 anderen Personen gewählt"
+    assert GERMAN.condition(assume_floor(20)) == floor
+    assert GERMAN.condition(assume_floor(20, 2)) == (
+        f"{floor} (von denen bis zu 2 zusammenarbeiten dürfen)"
+    )
+    assert GERMAN.condition(assume_floor(20, 2, 3, left_out=True)) == (
+        f"{floor} (von denen bis zu 2 zusammenarbeiten und bis zu 3 ausfallen oder vom Koordinator "
+        "(S1) ausgelassen werden dürfen)"
+    )
 
 
 def test_a_simulation_guarantees_nothing_in_german_too() -> None:

@@ -11,12 +11,14 @@ from click.testing import CliRunner
 from in_process import rename_operator
 
 import faircount
+from faircount.accounting.conditions import assume_floor
 from faircount.cli import main
 from faircount.client.participation import connect
 from faircount.core.errors import RefusedError
 from faircount.estimation.result import Result
 from faircount.owner import label as labels
 from faircount.owner.label import make_label
+from faircount.owner.label_page import label_page
 from faircount.owner.label_texts import RISKS, UNPROVEN, label_words
 from faircount.owner.remote import BothServers
 from faircount.owner.survey import Survey
@@ -130,13 +132,20 @@ def test_a_guarantee_says_that_one_operator_runs_both_servers(
     assert label.content["model"]["name"].endswith("one operator runs both servers (a trial)")
     for guarantee in label.content["computed"]["guarantees"]:
         assert guarantee["condition"].endswith(f"and {condition}")
-    shown = {"en": condition, "de": "Niemand, der beide Server betreibt"}[language]
+    shown = {"en": condition, "de": "; niemand, der beide Server betreibt"}[language]
     assert shown in label.to_html().decode()
     result = publish(survey, tmp_path)
     assert f"and {condition}" in str(result.guarantee)
     assert result.record is not None
     assert result.record.one_operator
     assert make_label(survey).content["release"]["guarantee"]["condition"].endswith(condition)
+
+
+def test_the_page_states_every_condition_in_its_language(both_apps: Any) -> None:
+    content = make_label(make_survey(both_apps)).content
+    page = label_page(content, assume_floor(20, 2), "de").decode()
+    assert "Das gilt unter einer Bedingung: Jede Antwort wird von mindestens 20 anderen" in page
+    assert "Das gilt unter" not in label_page(content, None, "de").decode()
 
 
 def test_a_guarantee_with_two_operators_needs_no_such_condition(
