@@ -22,9 +22,10 @@ from faircount.auditing.statistics import Claim, Finding
 from faircount.client.participation import Participation
 from faircount.client.participation_status import ParticipationStatus
 from faircount.estimation.intervals import Intervals
+from faircount.estimation.question_estimates import QuestionEstimates
 from faircount.estimation.result import MeanResult
 from faircount.estimation.sheet_estimates import Estimate
-from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.planning.option import Option
 from faircount.planning.plan import Plan
 from faircount.planning.statement import Statement

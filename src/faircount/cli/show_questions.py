@@ -8,7 +8,8 @@ from rich.console import Console
 from faircount.cli.show import BAR_WIDTH, cell, make_definitions, make_table, print_notes
 
 if TYPE_CHECKING:
-    from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
+    from faircount.estimation.question_estimates import QuestionEstimates
+    from faircount.estimation.sheet_result import QuestionnaireResult
     from faircount.estimation.sheet_texts import SheetWords
 
 
@@ -70,8 +71,8 @@ def _print_question(
     An estimate outside its interval is marked, and the mark is explained below all tables.
     """
     from faircount.estimation.presentation import OUTSIDE_MARK
+    from faircount.estimation.question_estimates import decimals_of
     from faircount.estimation.sheet_estimates import is_outside, is_share
-    from faircount.estimation.sheet_result import decimals_of
 
     unmarked = " " if question.has_outside else ""
     shows_consistent = question.unusual_sum is not None

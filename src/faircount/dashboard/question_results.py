@@ -18,12 +18,9 @@ from faircount.core.questions.kinds import (
     SumQuestion,
 )
 from faircount.core.questions.published import format_decimal
+from faircount.estimation.question_estimates import QuestionEstimates, decimals_of
 from faircount.estimation.sheet_estimates import MEDIAN, OF_ANSWERED, Estimate, is_share
-from faircount.estimation.sheet_result import (
-    QuestionEstimates,
-    QuestionnaireResult,
-    decimals_of,
-)
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.trend import Trend
 
 WORDS = {

@@ -16,8 +16,9 @@ from faircount.estimation.drawing import (
     wrap_text,
     write_ticks,
 )
+from faircount.estimation.question_estimates import QuestionEstimates, decimals_of
 from faircount.estimation.sheet_estimates import Estimate, is_share
-from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult, decimals_of
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.sheet_texts import SheetWords, sheet_words_of
 
 WIDTH = 8

@@ -13,7 +13,7 @@ from faircount.core import plain
 from faircount.core.arrays import ArrayValue, read_only
 from faircount.core.domain import escape_controls
 from faircount.core.errors import ParameterError
-from faircount.core.questions import Question, Questionnaire, Table
+from faircount.core.questions import Question, Questionnaire
 from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.core.validation import check_fraction
 from faircount.estimation.intervals import (
@@ -25,30 +25,22 @@ from faircount.estimation.intervals import (
 )
 from faircount.estimation.presentation import (
     CONSISTENT_IS_BIASED,
-    OUTSIDE_MARK,
     OUTSIDE_NOTE,
     REPETITION,
     SIMULATION,
-    SMALLEST_SHOWN,
-    count_decimals,
     describe_sum,
 )
+from faircount.estimation.question_estimates import QuestionEstimates, html_rows, text_rows
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result, add_conditions, void_if
 from faircount.estimation.sheet_estimates import (
-    SHARE,
     Estimate,
     SheetNoise,
     estimate_question,
-    is_outside,
-    is_share,
 )
 from faircount.estimation.sheet_frequencies import estimate_frequencies
 from faircount.estimation.validity import ASSUMPTIONS, Validity
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
-
-EXACT_DECIMALS = 2
-"""Decimal places of a mean without error, as at a very large epsilon."""
 
 ASSUMPTION = "every row of the table holds what that person answered"
 
@@ -60,69 +52,6 @@ _METHODS = {
     "population": "exact for shares, from the laws of the noise and of the number of holders, and "
     f"wider than needed for means and among those who answered; {NOISE_AND_DRAW}",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class QuestionEstimates:
-    """What is estimated about one question.
-
-    number:    its place among the questions, from 1
-    question:  the question
-    estimates: one for every answer, mean, median and margin
-    coverage:  what the intervals cover, and how often
-    epsilon:   what a single answer to it loses at most: the share of epsilon of its group
-    group:     the number of its group, from 1
-    """
-
-    number: int
-    question: Question
-    estimates: tuple[Estimate, ...]
-    coverage: Coverage
-    epsilon: float | None
-    group: int = 1
-
-    @property
-    def title(self) -> str:
-        """The number and the text of the question."""
-        return f"{self.number}. {self.text}"
-
-    @property
-    def text(self) -> str:
-        """What was asked; for a table both questions."""
-        if isinstance(self.question, Table):
-            return f"{self.question.text} / {self.question.columns_text}"
-        return self.question.text
-
-    @property
-    def shares(self) -> tuple[Estimate, ...]:
-        """The shares of all answers, where exactly one is given; empty elsewhere."""
-        if not isinstance(self.question, ChoiceQuestion):
-            return ()
-        return self.estimates[: len(self.question.answers)]
-
-    @property
-    def unusual_sum(self) -> float | None:
-        """The sum of the shares of all answers, if it should be 100% and is not."""
-        # Joint noise of a choice adds up to 0, so that its shares always sum to 100%.
-        total = sum(row.estimate for row in self.shares) if self.shares else 1.0
-        return None if abs(total - 1) < SMALLEST_SHOWN else total
-
-    @property
-    def has_outside(self) -> bool:
-        """Whether an estimate lies outside its interval."""
-        return any(map(is_outside, self.estimates))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "number": self.number,
-            "kind": self.question.kind,
-            "text": self.text,
-            "group": self.group,
-            "epsilon": self.epsilon,
-            "method": self.coverage.method,
-            "estimates": [row.to_dict() for row in self.estimates],
-        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -414,7 +343,7 @@ class QuestionnaireResult(ArrayValue):
             # A survey with one question has named it above.
             if len(self.questions) > 1 or self.record is None:
                 lines.append(escape_controls(question.title))
-            lines += _text_rows(question)
+            lines += text_rows(question)
         lines += [escape_controls(line) for line in self._remarks]
         lines += [f"note: {escape_controls(note)}" for note in self.notes]
         lines += [f"{label}: {text}" for label, text in self.statements()]
@@ -462,67 +391,8 @@ class QuestionnaireResult(ArrayValue):
         for question in self.questions:
             if len(self.questions) > 1 or self.record is None:
                 page += plain.html_paragraph(question.title, strong=True)
-            page += _html_rows(question)
+            page += html_rows(question)
         lines = self._remarks
         lines += [f"Note: {note}" for note in self.notes]
         lines += [f"{label.capitalize()}: {text}." for label, text in self.statements()]
         return page + "".join(map(plain.html_paragraph, lines))
-
-
-def row_label(row: Estimate) -> str:
-    """Return the answer and, if it is not simply a share, what is estimated about it."""
-    if row.measure == SHARE:
-        return row.answer
-    return f"{row.answer} ({row.measure})" if row.answer else row.measure
-
-
-def decimals_of(question: QuestionEstimates, row: Estimate) -> int:
-    """Decimal places of an estimate: the same for all shares of a question.
-
-    A mean has one place more than its half-width begins at, so that two digits of it are seen.
-    """
-    if not is_share(row):
-        width = row.high - row.low
-        # A twentieth of the width is a tenth of the half-width: one decimal more.
-        return count_decimals(width / 20) if width > 0 else EXACT_DECIMALS
-    # The widest interval decides: shares below each other with different digits are hard to
-    # compare.
-    widths = [other.high - other.low for other in question.estimates if is_share(other)]
-    return count_decimals(100 * max(widths) / 2, least=1)
-
-
-def format_value(row: Estimate, value: float, decimals: int) -> str:
-    """Return a share in percent, or a mean as a number."""
-    return f"{value:z.{decimals}%}" if is_share(row) else f"{value:z.{decimals}f}"
-
-
-def _text_rows(question: QuestionEstimates) -> list[str]:
-    # Answers were written by somebody else: an escape sequence in one could rewrite the terminal.
-    labels = [escape_controls(row_label(row)) for row in question.estimates]
-    width = max(map(len, labels))
-    lines = []
-    for label, row in zip(labels, question.estimates, strict=True):
-        decimals = decimals_of(question, row)
-        estimate, low, high = (
-            format_value(row, value, decimals) for value in (row.estimate, row.low, row.high)
-        )
-        mark = f" {OUTSIDE_MARK}" if is_outside(row) else ""
-        lines.append(f"  {label:<{width}}  {estimate:>8}  [{low}, {high}]{mark}")
-    return lines
-
-
-def _html_rows(question: QuestionEstimates) -> str:
-    shares = [row.estimate for row in question.estimates if is_share(row)]
-    # Noise may leave no share above 0, and a bar is a quotient by the longest.
-    longest = max([*shares, 1e-9])
-    table = []
-    for row in question.estimates:
-        decimals = decimals_of(question, row)
-        low, high = (format_value(row, value, decimals) for value in (row.low, row.high))
-        span = f"{low} to {high}"
-        if is_outside(row):
-            span += f" {OUTSIDE_MARK}"
-        bar = plain.html_bar(row.estimate / longest) if is_share(row) else ""
-        estimate = format_value(row, row.estimate, decimals)
-        table.append([plain.escape_html(row_label(row)), estimate, span, bar])
-    return plain.html_table(["answer", "estimate", "95% interval", ""], table)

@@ -13,6 +13,7 @@ from faircount.core.questions.kinds import (
     SumQuestion,
 )
 from faircount.estimation.english_texts import ResultWords
+from faircount.estimation.question_estimates import QuestionEstimates
 from faircount.estimation.result_texts import words_of
 from faircount.estimation.sheet_estimates import (
     ALL_LABEL,
@@ -24,11 +25,7 @@ from faircount.estimation.sheet_estimates import (
     Estimate,
     is_share,
 )
-from faircount.estimation.sheet_result import (
-    TOGETHER,
-    QuestionEstimates,
-    QuestionnaireResult,
-)
+from faircount.estimation.sheet_result import TOGETHER, QuestionnaireResult
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,10 @@ from faircount.core.errors import ParameterError
 from faircount.core.questions import Question, Questionnaire
 from faircount.core.validation import check_fraction
 from faircount.estimation.intervals import COVERS, NOISE_ONLY, check_choice
+from faircount.estimation.question_estimates import QuestionEstimates, row_label
 from faircount.estimation.record import format_time
 from faircount.estimation.sheet_estimates import Estimate, EstimateNoise, is_share
-from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult, row_label
+from faircount.estimation.sheet_result import QuestionnaireResult
 
 EXACT = f"exact, from the law of the difference of both noises; {NOISE_ONLY}"
 COMBINED = "approximate, combined from the intervals of both surveys (MOVER)"

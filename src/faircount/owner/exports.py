@@ -17,10 +17,11 @@ from faircount.core.csv_cells import write_csv
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.figures import check_figure
 from faircount.core.files import write_durably
+from faircount.estimation.question_estimates import decimals_of
 from faircount.estimation.result_texts import words_of
 from faircount.estimation.sheet_drawing import save_questions
 from faircount.estimation.sheet_estimates import Estimate, is_share
-from faircount.estimation.sheet_result import QuestionnaireResult, decimals_of
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.sheet_texts import sheet_words_of
 from faircount.owner.folder import PUBLIC
 from faircount.owner.result_page import result_page

@@ -8,12 +8,9 @@ from faircount.core.csv_cells import write_csv
 from faircount.core.errors import ParameterError
 from faircount.core.questions import Questionnaire
 from faircount.estimation.presentation import OUTSIDE_MARK
+from faircount.estimation.question_estimates import QuestionEstimates, decimals_of
 from faircount.estimation.sheet_estimates import is_outside
-from faircount.estimation.sheet_result import (
-    QuestionEstimates,
-    QuestionnaireResult,
-    decimals_of,
-)
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.sheet_texts import sheet_words_of
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
 from faircount.mechanisms.server_sheets import ServerSheets

@@ -7,8 +7,9 @@ from faircount.core.plain import escape_html
 from faircount.core.questions.kinds import SumQuestion
 from faircount.estimation.english_texts import ResultWords
 from faircount.estimation.presentation import OUTSIDE_MARK
+from faircount.estimation.question_estimates import QuestionEstimates, decimals_of
 from faircount.estimation.sheet_estimates import SHARE, Estimate, is_outside, is_share
-from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult, decimals_of
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.sheet_texts import SheetWords, sheet_words_of
 from faircount.planning.promise import attacker_certainty
 

@@ -19,9 +19,10 @@ from faircount.cli.show_questions import show_questions
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.questions import OneOf, Questionnaire
 from faircount.estimation.presentation import decimals_for, describe_sum
+from faircount.estimation.question_estimates import decimals_of
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result
-from faircount.estimation.sheet_result import QuestionnaireResult, decimals_of
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.laplace import Laplace
 from faircount.owner.exports import View, check_file, export_result, save_result
 from faircount.planning.promise import attacker_certainty

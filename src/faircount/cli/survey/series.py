@@ -115,7 +115,7 @@ def _show(trend: "Trend") -> None:
 
 def _show_question(out: "Console", trend: "Trend", question: "QuestionTrend") -> None:
     from faircount.cli.show import make_table
-    from faircount.estimation.sheet_result import decimals_of, format_value
+    from faircount.estimation.question_estimates import decimals_of, format_value
     from faircount.estimation.trend import describe_change, trend_rows
 
     rows = []
