@@ -243,6 +243,11 @@ class ServerSheets(NoiseOfServers):
         """
         return self._noise_of_one.delta_at(epsilon, adversary, relation)
 
+    @property
+    def least_promise(self) -> Fraction:
+        """The smallest epsilon that may be promised: what all groups spend together, exactly."""
+        return sum((group.epsilon for group in self.groups), Fraction())
+
     def remaining_guarantee(
         self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
     ) -> Guarantee:
@@ -251,12 +256,11 @@ class ServerSheets(NoiseOfServers):
         There would be a delta for it, but one that is a probability to lose the rest of epsilon,
         and a participant's page, which computes no such delta, would refuse the survey.
         """
-        spent = sum(group.epsilon for group in self.groups)
         # check: promise-below-groups - a small epsilon is promised, and delta hides the rest
-        if epsilon is not None and Fraction(epsilon) < spent:
+        if epsilon is not None and Fraction(epsilon) < self.least_promise:
             raise RefusedError(
-                f"the questions spend epsilon {float(spent):.4g} together: promise that much, or "
-                "give them less"
+                f"the questions spend epsilon {float(self.least_promise):.4g} together: promise "
+                "that much, or give them less"
             )
         return super().remaining_guarantee(included, epsilon=epsilon, places=places)
 
