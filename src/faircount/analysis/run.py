@@ -222,7 +222,7 @@ def _play_protocol(
     topology.adapt_mechanism(
         as_field_mechanism(survey)
     )  # refuses a mechanism that cannot run in this topology
-    options: dict[str, float] = {}
+    options: dict[str, Any] = {}
     if survey.promise[0] is None:
         options["epsilon"] = _epsilon_to_publish(survey)
     result = play(positions, survey, topology, entropy=entropy, progress=progress, **options)

@@ -4,7 +4,7 @@ The published result comes from the protocol itself. What an adversary knows bes
 or the sets that it was sent, is what the methods of the mechanism returned while the survey ran.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -75,8 +75,8 @@ def record_draws(mechanism: FieldMechanism, log: SurveyLog) -> FieldMechanism:
             total: Residues = super().add_up(tally, placement, constants=constants)
             return total
 
-        def server_noise(self, entropy: Entropy) -> Ints:
-            noise: Ints = super().server_noise(entropy)
+        def noise_from(self, streams: Sequence[Entropy]) -> Ints:
+            noise: Ints = super().noise_from(streams)
             log.noise[log.adding] = noise
             return noise
 

@@ -115,6 +115,30 @@ def _forge_large_number(layout: ReportLayout, entropy: Entropy) -> Residues:
     return _prove_bits(layout, bits, entropy)
 
 
+def _find_side(layout: ReportLayout) -> list[int]:
+    """The bits outside of a later question, where all must be inside or all outside; else none."""
+    votes = set(_find_votes(layout))
+    for constraint in layout.constraints[1:]:
+        bits = [bit for bit, _ in constraint.weights]
+        own = [bit for bit in bits if bit not in votes]
+        if _is_vote(constraint) and own and len(own) < len(bits):
+            return own
+    return []
+
+
+def _forge_half_inside(layout: ReportLayout, entropy: Entropy) -> Residues:
+    """A sheet that is counted a second time for some questions and not for others."""
+    bits = valid_bits(layout)
+    outside = _find_side(layout)
+    for constraint in layout.constraints[1:]:
+        question = [bit for bit, _ in constraint.weights]
+        # The constraint that names all bits of the question, inside and outside.
+        if outside and set(outside) < set(question) and 0 not in question:
+            bits[question] = 0
+            bits[outside[0]] = 1
+    return _prove_bits(layout, bits, entropy)
+
+
 def _forge_halves(layout: ReportLayout, entropy: Entropy) -> Residues:
     # Modulo q there is a number whose double is 1, so the sum of this report is one vote.
     half = (layout.q + 1) // 2
@@ -167,12 +191,14 @@ INVALID: Mapping[str, Forgery] = {
 FIFTY_VOTES = "fifty votes and minus forty-nine"
 MORE_TICKS = "more ticks than are allowed"
 LARGE_NUMBER = "a number above its range"
+HALF_INSIDE = "counted again for some questions"
 
 # Of questionnaires: each needs a question of its kind.
 INVALID_SHEETS: Mapping[str, Forgery] = {
     MORE_TICKS: _forge_ticks,
     "a number without an answer": _forge_silent_number,
     LARGE_NUMBER: _forge_large_number,
+    HALF_INSIDE: _forge_half_inside,
 }
 
 
@@ -188,6 +214,7 @@ def invalid_kinds(layout: ReportLayout) -> Mapping[str, Forgery]:
         MORE_TICKS: _find_limited(layout) is None,
         "a number without an answer": _find_tied(layout) is None,
         LARGE_NUMBER: not _find_free(layout),
+        HALF_INSIDE: not _find_side(layout),
     }
     for name, is_missing in missing.items():
         if is_missing:

@@ -23,7 +23,7 @@ class QuestionEstimates:
     question:  the question
     estimates: one for every answer, mean, median and margin
     coverage:  what the intervals cover, and how often
-    epsilon:   what a single answer to it loses at most: the share of epsilon of its group
+    epsilon:   what a single answer to it loses at most
     group:     the number of its group, from 1
     """
 

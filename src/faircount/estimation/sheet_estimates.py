@@ -56,6 +56,9 @@ class SheetNoise(Protocol):
     def group_of(self, question: int) -> QuestionGroup:
         """Return the group of a question."""
 
+    def answer_epsilon(self, question: int) -> float:
+        """Return what a single answer to a question loses at most."""
+
     def law(self, question: int, block: int = 0) -> NoiseLaw:
         """Return the law of a cell."""
 

@@ -220,7 +220,9 @@ class QuestionnaireResult(ArrayValue):
             group = noise.group_of(number)
             place = noise.groups.index(group) + 1
             found.append(
-                QuestionEstimates(number + 1, question, rows, coverage, float(group.epsilon), place)
+                QuestionEstimates(
+                    number + 1, question, rows, coverage, noise.answer_epsilon(number), place
+                )
             )
         return tuple(found)
 

@@ -40,7 +40,10 @@ FREQUENCY = {
 }
 
 # Mechanisms as surveys run them, where that is another class: they count whole questionnaires.
-SURVEY = {"server-joint": ("server_sheets", "ServerSheets")}
+SURVEY = {
+    "server-joint": ("server_sheets", "ServerSheets"),
+    "server-levels": ("server_levels", "ServerLevels"),
+}
 
 # The same for mechanisms that estimate a mean.
 MEAN = {"duchi": ("local_mean", "Duchi"), "pm": ("local_mean", "PM")}

@@ -33,11 +33,13 @@ from faircount.core.questions import (
     Sheet,
     YesNo,
 )
+from faircount.core.questions.blocks import Weights
 from faircount.core.validation import check_integer
 from faircount.mechanisms.base import set_fields
 from faircount.mechanisms.count_law import NoiseLaw
 from faircount.mechanisms.joint_noise.mechanism import GroupNoise, JointNoise, split_epsilon
 from faircount.mechanisms.server_noise import NoiseOfServers
+from faircount.mechanisms.verified import check_no_level
 from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.field import dtype_for, from_signed, to_signed
 
@@ -109,19 +111,25 @@ class ServerSheets(NoiseOfServers):
         if questionnaire != self.questionnaire:
             raise ParameterError("the noise was made for other questions")
 
-    def report_bits(self, sheet: Sheet, entropy: Entropy) -> Ints:
+    def report_bits(self, sheet: Sheet, entropy: Entropy, level: int = 0) -> Ints:
         """Return the bits of a sheet; nothing is drawn."""
+        check_no_level(level)
         return np.array(self.questionnaire.encode(sheet), dtype=np.int64)
 
     def cells_of(self, sheet: Sheet) -> Ints:
         """Return what one sheet adds to the cells."""
         return np.array(self.questionnaire.open(self.questionnaire.encode(sheet)), dtype=np.int64)
 
+    @property
+    def openings(self) -> tuple[Weights, ...]:
+        """All cells as weighted sums of the bits."""
+        return self.questionnaire.openings
+
     @cached_property
-    def _openings(self) -> NDArray[np.object_]:
+    def _opening_matrix(self) -> NDArray[np.object_]:
         """The matrix from bits to cells, a column per cell."""
         matrix = np.zeros((self.answer_bits, self.N), dtype=np.object_)
-        for cell, weights in enumerate(self.questionnaire.openings):
+        for cell, weights in enumerate(self.openings):
             for bit, weight in weights:
                 matrix[bit, cell] = weight
         return matrix
@@ -130,7 +138,7 @@ class ServerSheets(NoiseOfServers):
         """Return the weighted sums that are opened, mod q; slack bits are in none of them."""
         q = self.modulus
         # Python's integers: a product of a residue and a weight may exceed 64 bits.
-        cells = sums.astype(np.object_) @ self._openings
+        cells = sums.astype(np.object_) @ self._opening_matrix
         return np.array([int(cell) % q for cell in cells], dtype=dtype_for(q))
 
     def server_noise(self, entropy: Entropy) -> Ints:
@@ -143,11 +151,15 @@ class ServerSheets(NoiseOfServers):
 
         It is not a bound that holds with high probability, so no honest sum is ever refused.
         """
-        reaches = [0] * self.N
+        return self._joint_reaches()
+
+    def _joint_reaches(self) -> tuple[int, ...]:
+        """Return the largest joint noise of both servers in every cell of the questionnaire."""
+        reaches = [0] * self.questionnaire.cells
         for noise in self.joint.noises:
             balls = iter(noise.balls)
             for number in noise.group.questions:
-                cells = list(range(self.N))[self.questionnaire.cell_slices[number]]
+                cells = list(range(len(reaches)))[self.questionnaire.cell_slices[number]]
                 for block in self.questionnaire.questions[number].blocks:
                     reach = 2 * noise.table.largest * next(balls).reach
                     for cell in cells[: block.cells]:
@@ -158,9 +170,7 @@ class ServerSheets(NoiseOfServers):
     @cached_property
     def _tops(self) -> tuple[int, ...]:
         """The largest number that one sheet adds to every cell."""
-        return tuple(
-            sum(weight for _, weight in weights) for weights in self.questionnaire.openings
-        )
+        return tuple(sum(weight for _, weight in weights) for weights in self.openings)
 
     @property
     def min_sum(self) -> int:
@@ -194,7 +204,8 @@ class ServerSheets(NoiseOfServers):
             raise CorruptSumError(
                 "a revealed cell lies outside its range: a response was corrupted"
             )
-        return self.joint.decode(cells, users)
+        self.joint.decode(cells[: self.questionnaire.cells], users)
+        return cells
 
     def respond(self, answers: NDArray[Any], entropy: Entropy) -> Residues:
         """Return the cells of every user, one row each, and two rows of the servers' noise."""
@@ -230,6 +241,10 @@ class ServerSheets(NoiseOfServers):
     def group_of(self, question: int) -> QuestionGroup:
         """Return the group of a question."""
         return self.joint.group_of(question)
+
+    def answer_epsilon(self, question: int) -> float:
+        """Return what a single answer to a question loses at most."""
+        return self.joint.answer_epsilon(question)
 
     @property
     def noises(self) -> tuple[GroupNoise, ...]:

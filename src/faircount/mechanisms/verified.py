@@ -123,8 +123,11 @@ class VerifiedMechanism(VectorMechanism):
         """Return the cells, one for each of the N revealed sums, from sums of the M bits mod q."""
 
     @abstractmethod
-    def report_bits(self, sheet: Sheet, entropy: Entropy) -> Ints:
-        """Return the M + m bits that one user shares and proves."""
+    def report_bits(self, sheet: Sheet, entropy: Entropy, level: int = 0) -> Ints:
+        """Return the M + m bits that one user shares and proves.
+
+        level: the privacy level that the user chose, where the survey offers levels
+        """
 
     @property
     def proven_bits(self) -> int:
@@ -149,9 +152,17 @@ class VerifiedMechanism(VectorMechanism):
                 return known
         return super().check_adversary(adversary)
 
+    noise_tags: ClassVar[tuple[bytes, ...]] = (b"noise",)
+    """Labels of the streams from which a server draws: one for every published table."""
+
     def server_noise(self, entropy: Entropy) -> Ints:
         """Draw what one server adds to its sum; zero where the noise comes from the users."""
         return np.zeros(self.N, dtype=np.int64)
+
+    def noise_from(self, streams: Sequence[Entropy]) -> Ints:
+        """Draw what one server adds to its sum, from a stream for each of `noise_tags`."""
+        (stream,) = streams
+        return self.server_noise(stream)
 
     def check_members(self, members: int) -> int:
         """Return the number of members, or raise if their sum must not be revealed."""
@@ -227,8 +238,9 @@ class VerifiedVotes(VerifiedMechanism, SharedMechanism):
         coins = fair_bits(users.size * m, entropy).reshape(users.size, m)
         return np.hstack([one_hot(answers, self.N), coins])
 
-    def report_bits(self, sheet: Sheet, entropy: Entropy) -> Ints:
+    def report_bits(self, sheet: Sheet, entropy: Entropy, level: int = 0) -> Ints:
         """Return the N + m bits that one user shares and proves."""
+        check_no_level(level)
         place = np.zeros(1, dtype=np.int64)
         bits: Ints = self.contribute(self.position_of(sheet), place, entropy)[0]
         return bits
@@ -299,6 +311,12 @@ class VerifiedVotes(VerifiedMechanism, SharedMechanism):
 def one_vote(items: int) -> tuple[Constraint, ...]:
     """Return the constraint that exactly one of so many bits is 1."""
     return (Constraint(tuple((bit, 1) for bit in range(items)), 1),)
+
+
+def check_no_level(level: int) -> None:
+    """Refuse a privacy level in a survey that offers none."""
+    if level != 0:
+        raise ParameterError("this survey offers no privacy levels: answer without one")
 
 
 def fair_bits(size: int, entropy: Entropy) -> Ints:

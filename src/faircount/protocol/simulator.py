@@ -301,6 +301,7 @@ def play(
     *,
     entropy: Entropy | None = None,
     progress: Progress | None = None,
+    levels: Iterable[int] | None = None,
     **terms: Any,
 ) -> QuestionnaireResult:
     """Run a survey in which everybody responds, from the invitations to the result.
@@ -311,6 +312,7 @@ def play(
         topology: how shares travel
         entropy: where all randomness comes from; the operating system unless given
         progress: called with the number of participants who are done
+        levels: the privacy level of every participant, where the survey offers levels
         terms: further arguments of `propose`
 
     Raises:
@@ -324,9 +326,10 @@ def play(
     # Nobody drops out, so the dropout allowance is all the slack that the minimum needs.
     terms = {"minimum": minimum_after_dropouts(bound), **terms}
     survey = set_up(bound, topology, source, **terms)
+    chosen = [0] * len(sheets) if levels is None else list(levels)
     clients = [
-        ClientState(invitation, sheet)
-        for invitation, sheet in zip(survey.invitations, sheets, strict=True)
+        ClientState(invitation, sheet, level=level)
+        for invitation, sheet, level in zip(survey.invitations, sheets, chosen, strict=True)
     ]
     end = run_phases(survey, clients, source, progress=progress, together=CLIENTS_PER_GROUP)
     return result_of(end.state)

@@ -231,7 +231,7 @@ def test_a_stream_that_both_servers_use_is_found_in_whole_surveys(
     monkeypatch.setattr(
         reports,
         "noise_stream",
-        lambda params, server, secret, manifest_hash, members: KeyStream(manifest_hash),
+        lambda params, server, secret, manifest_hash, *release: KeyStream(manifest_hash),
     )
     assert find_refuting(audit_servers(sound)) == {"s1_participants", "s2_participants"}
 

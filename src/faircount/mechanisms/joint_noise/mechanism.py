@@ -175,6 +175,10 @@ class JointNoise(Mechanism):
         """Return the group of a question."""
         return self._places[question][0].group
 
+    def answer_epsilon(self, question: int) -> float:
+        """Return what a single answer to a question loses at most: the epsilon of its group."""
+        return float(self.group_of(question).epsilon)
+
     def law(self, question: int, block: int = 0) -> NoiseLaw:
         """Return the law of the noise in a cell of a question's block."""
         noise, place = self._places[question]

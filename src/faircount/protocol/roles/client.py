@@ -63,6 +63,7 @@ class ClientState(StoredState):
         counted: whether the published result includes this participant
         withdrawal: the message with which the participant has withdrawn the response
         notices: what else happened with the invitation, as flags (`Notice`)
+        level: the privacy level that the participant chose, 0 for the strongest; never sent
     """
 
     stored_tag = "client"
@@ -76,6 +77,7 @@ class ClientState(StoredState):
     counted: bool = False
     withdrawal: Withdrawal | None = None
     notices: int = 0
+    level: int = field(default=0, repr=False)
 
     @property
     def withdrawn(self) -> bool:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Self, get_args, get_type_hints
 
 from faircount.accounting.guarantee import Relation
+from faircount.accounting.levels import Level, Levels
 from faircount.core.domain import Domain
 from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
 from faircount.core.questions import OneOf, QuestionGroup, Questionnaire
@@ -23,6 +24,7 @@ from faircount.core.validation import check_integer
 from faircount.mechanisms.base import Mechanism
 from faircount.mechanisms.registry import shared_mechanisms
 from faircount.mechanisms.secret_shared import FieldMechanism, OneQuestion, as_field_mechanism
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol.survey.remaining_privacy import minimum_responses, remaining_guarantee
 from faircount.protocol.survey.topology import Topology, topology_named
 from faircount.protocol.wire import canonical_json as canonical
@@ -157,8 +159,10 @@ class SurveyParameters:
         """
         if len(self.questionnaire) == 1:
             return None
-        groups: tuple[QuestionGroup, ...] = getattr(self.mechanism, "groups", ())
-        return max([float(group.epsilon) for group in groups], default=self.epsilon)
+        if not isinstance(self.mechanism, ServerSheets):
+            return self.epsilon
+        numbers = range(len(self.questionnaire))
+        return max(self.mechanism.answer_epsilon(number) for number in numbers)
 
     @cached_property
     def published(self) -> bytes:
@@ -356,6 +360,8 @@ def rebuild(
             own[key] = canonical.parse_real(own[key])
     if "groups" in own:
         own["groups"] = tuple(_parse_group(group) for group in own["groups"])
+    if "levels" in own:
+        own["levels"] = Levels(tuple(_parse_level(level) for level in own["levels"]))
     asked: dict[str, Any] = {"questionnaire": questionnaire}
     if issubclass(kind, OneQuestion):
         asked = {"items": answers_of(questionnaire)}
@@ -393,10 +399,20 @@ def _parse_group(plain: Mapping[str, Any]) -> QuestionGroup:
     return QuestionGroup(epsilon, tuple(plain["questions"]))
 
 
+def _parse_level(plain: Mapping[str, Any]) -> Level:
+    # Exactly these keys: the coins are not read but computed, as every derived value is.
+    if set(plain) != {"epsilon", "name"}:
+        raise MalformedError("a privacy level has a name and an epsilon")
+    epsilon = Fraction(canonical.parse_integer(plain["epsilon"]), 1 << EPSILON_BITS)
+    return Level(plain["name"], epsilon)
+
+
 def derive_values(mechanism: FieldMechanism) -> dict[str, Any]:
     """What follows from the settings, spelled out for clients that cannot compute it."""
     values = mechanism.derived_parameters
+    levels: Levels | None = getattr(mechanism, "levels", None)
     return {
+        **({} if levels is None else {"coins": [str(coin) for coin in levels.coins]}),
         "h": values.h,
         "D": values.D,
         "scale": mechanism.steps_per_count,
@@ -428,6 +444,8 @@ def _plain_value(value: Any, *, is_real: bool) -> Any:
         return value
     if is_real:
         return canonical.format_real(float(value))
+    if isinstance(value, Levels):
+        return [_plain_level(level) for level in value.offered]
     if isinstance(value, tuple):
         return [_plain_group(group) for group in value]
     # Enumerations of text become plain text.
@@ -436,3 +454,7 @@ def _plain_value(value: Any, *, is_real: bool) -> Any:
 
 def _plain_group(group: QuestionGroup) -> dict[str, Any]:
     return {"epsilon": str(group.scaled_epsilon), "questions": list(group.questions)}
+
+
+def _plain_level(level: Level) -> dict[str, Any]:
+    return {"epsilon": str(level.scaled_epsilon), "name": level.name}

@@ -70,12 +70,18 @@ def commitment_of(params: SurveyParameters, server: Party) -> bytes:
 
 
 def noise_stream(
-    params: SurveyParameters, server: Party, secret: bytes, manifest_hash: bytes, members: bytes
+    params: SurveyParameters,
+    server: Party,
+    secret: bytes,
+    manifest_hash: bytes,
+    members: bytes,
+    tag: bytes = b"noise",
 ) -> KeyStream:
     """The random bytes from which a server draws its noise.
 
     members: bitmap of the accepted reports of the manifest
+    tag:     which published table the noise is for
     """
     # The server is part of it: both must not draw the same noise, even from equal secrets.
-    info = tagged_hash(b"noise", int(server).to_bytes(4, "big"), manifest_hash, members)
+    info = tagged_hash(tag, int(server).to_bytes(4, "big"), manifest_hash, members)
     return KeyStream(derive_key(secret, params.digest, info))

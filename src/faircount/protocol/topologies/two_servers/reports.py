@@ -25,7 +25,13 @@ from faircount.core.errors import ShareError
 from faircount.core.questions import Sheet
 from faircount.estimation.validity import FAILURE_BITS
 from faircount.mechanisms.secret_shared import FieldMechanism
-from faircount.mechanisms.verified import Placement, Tally, VerifiedMechanism, as_verified
+from faircount.mechanisms.verified import (
+    Placement,
+    Tally,
+    VerifiedMechanism,
+    as_verified,
+    check_no_level,
+)
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.server_secrets import commitment_of, noise_stream
 from faircount.protocol.topologies.two_servers.validity import (
@@ -85,13 +91,19 @@ def describe_proof(mechanism: FieldMechanism) -> dict[str, object]:
     return {"proof": proof}
 
 
-def draw_vector(mechanism: FieldMechanism, sheet: Sheet, entropy: Entropy) -> Residues:
-    """Draw what one client shares: its vector, or its report with the proof."""
+def draw_vector(
+    mechanism: FieldMechanism, sheet: Sheet, entropy: Entropy, level: int = 0
+) -> Residues:
+    """Draw what one client shares: its vector, or its report with the proof.
+
+    level: the privacy level that the person chose, where the survey offers levels
+    """
     layout = report_layout_of(mechanism)
     if layout is None:
+        check_no_level(level)
         vector: Residues = mechanism.respond_as(0, sheet, entropy)
         return vector
-    bits = as_verified(mechanism).report_bits(sheet, entropy).astype(dtype_for(layout.q))
+    bits = as_verified(mechanism).report_bits(sheet, entropy, level).astype(dtype_for(layout.q))
     # The blind comes from the client's entropy, never from the seed that the aggregator gets.
     return prove(layout, bits, uniform(layout.q, layout.degree, entropy))
 
@@ -195,9 +207,12 @@ class AggregateContext:
         )
         # The stream is bound to manifest and set: another set would get other noise, so that the
         # difference of two aggregate shares would not show one report without noise.
-        noise = self.mechanism.server_noise(
-            noise_stream(self.params, server, secret, self.manifest_hash, self.members)
-        )
+        streams = [
+            # check: noise-per-table - equal noise in two tables cancels in their difference
+            noise_stream(self.params, server, secret, self.manifest_hash, self.members, tag)
+            for tag in self.mechanism.noise_tags
+        ]
+        noise = self.mechanism.noise_from(streams)
         return add(total, from_signed(noise, self.params.q), self.params.q)
 
     def placement(self, members: int) -> Placement:

@@ -52,6 +52,7 @@ def respond(
     sheet: Sheet,
     entropy: Entropy,
     crypto: CryptoSuite | None = None,
+    level: int = 0,
 ) -> Respondent:
     """Draw coin, noise, key and seed, and make the report. Store the result before sending it.
 
@@ -61,13 +62,14 @@ def respond(
         sheet: the participant's answers, one per question
         entropy: source of everything that is drawn
         crypto: cryptography to use; the standard suite by default
+        level: the privacy level that the participant chose, where the survey offers levels
     """
     # The invitation binds the parameters by hash: other parameters may promise less privacy.
     if invitation.params != params.digest:
         raise ProtocolError("the invitation is for other parameters: do not answer, ask the owner")
     crypto = StandardCrypto() if crypto is None else crypto
     # Whatever is random is drawn here and stored, so that a retry sends the same bytes.
-    response = draw_vector(params.mechanism, sheet, entropy)
+    response = draw_vector(params.mechanism, sheet, entropy, level)
     seed = entropy.bytes(SEED_BYTES)
     return make_report(params, invitation, response, seed, crypto.keypair(entropy), entropy, crypto)
 
@@ -146,7 +148,7 @@ class TwoServersClient(Client):
         self, params: SurveyParameters, blank: ClientState, crypto: CryptoSuite, entropy: Entropy
     ) -> ClientState:
         """Draw the whole report."""
-        respondent = respond(params, blank.invitation, blank.sheet, entropy, crypto)
+        respondent = respond(params, blank.invitation, blank.sheet, entropy, crypto, blank.level)
         return replace(blank, state=respondent, waiting=(respondent.report,))
 
     def next_message(self, client: ClientState) -> Message | None:
