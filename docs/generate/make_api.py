@@ -17,7 +17,7 @@ from page import write
 import faircount as fc
 from faircount.analysis.groups import GroupedHistogram
 from faircount.analysis.histogram import Histogram
-from faircount.auditing.runs import AuditReport, Verdict
+from faircount.auditing.report import AuditReport, Verdict
 from faircount.auditing.statistics import Claim, Finding
 from faircount.client.participation import Participation
 from faircount.client.participation_status import ParticipationStatus

@@ -10,7 +10,7 @@ from smtp_sink import Sink, smtp_sink
 
 from faircount.client.participation import connect
 from faircount.core.errors import UnreachableError
-from faircount.owner.mail import MailServer, MailSettings
+from faircount.owner.mail_server import MailServer, MailSettings
 from faircount.owner.remote import BothServers
 
 KEY = "key-of-this-test"

@@ -10,7 +10,7 @@ from faircount.core.errors import ParameterError
 from faircount.mechanisms.registry import names
 
 if TYPE_CHECKING:
-    from faircount.auditing.runs import AuditReport
+    from faircount.auditing.report import AuditReport
     from faircount.mechanisms.base import Mechanism
 
 MECHANISMS = names()

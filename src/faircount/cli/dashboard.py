@@ -42,7 +42,7 @@ def dashboard(folder: Path, servers: Path, port: int) -> None:
     from faircount.core.files import describe_os_error, lock_file
     from faircount.dashboard.surveys import Surveys
     from faircount.owner.folder import read_servers
-    from faircount.owner.mail import MailSettings
+    from faircount.owner.mail_server import MailSettings
 
     # Only surveys need the web packages, so they are not installed with faircount itself.
     try:

@@ -12,8 +12,9 @@ from typing import Any
 from faircount.core.errors import FaircountError, RefusedError
 from faircount.core.files import lock_file
 from faircount.dashboard.error_payload import error_payload
-from faircount.owner.mail import Mailing, MailReport, MailServer
+from faircount.owner.mail import Mailing, MailReport
 from faircount.owner.mail_journal import Journal
+from faircount.owner.mail_server import MailServer
 from faircount.owner.mail_texts import INVITATION, REMINDER
 from faircount.owner.survey import Survey
 

@@ -34,7 +34,8 @@ from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import invitations_csv, qr_rows
 from faircount.owner.label import PrivacyLabel
-from faircount.owner.mail import Mailing, MailSettings
+from faircount.owner.mail import Mailing
+from faircount.owner.mail_server import MailSettings
 from faircount.owner.people import People, is_email
 from faircount.owner.remote import BothServers
 from faircount.owner.repeat import next_folder, people_of

@@ -6,6 +6,7 @@ invitations        one secret token per participant, as a table and as printable
 invitation_texts   the sentences of a printed invitation, in every language
 people             the people of a survey, from a spreadsheet or a list
 mail               invitations and reminders by mail
+mail_server        the owner's mail server and the account there
 mail_texts         what a mail says, in every language or in the owner's words
 mail_journal       which mails were sent
 remote             the owner's calls to both servers

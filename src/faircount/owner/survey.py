@@ -50,7 +50,8 @@ from faircount.protocol.wire.messages import Aborted, Reason
 
 if TYPE_CHECKING:
     from faircount.owner.label import PrivacyLabel
-    from faircount.owner.mail import MailReport, MailServer
+    from faircount.owner.mail import MailReport
+    from faircount.owner.mail_server import MailServer
 
 SECONDS_BETWEEN_POLLS = 1.0
 
@@ -322,7 +323,7 @@ class Survey:
         """Send invitations by mail, or reminders to those who have not answered.
 
         sender: the address that the mails come from
-        server: your mail server, a `faircount.owner.mail.MailServer`
+        server: your mail server, a `faircount.owner.mail_server.MailServer`
         terms: rate, retry_unsure, again, as in `faircount survey mail`
         """
         from faircount.owner.mail import Mailing

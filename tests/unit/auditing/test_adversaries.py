@@ -23,7 +23,7 @@ from planted_errors import (
 import faircount as fc
 from faircount.accounting.guarantee import OUTSIDER, S1, Adversary, AdversaryCode, insiders
 from faircount.auditing import runs as audit_runs
-from faircount.auditing.runs import AuditReport
+from faircount.auditing.report import AuditReport
 from faircount.core.entropy import Entropy, KeyStream, SeededStream
 from faircount.core.errors import RefusedError
 from faircount.mechanisms.base import Mechanism

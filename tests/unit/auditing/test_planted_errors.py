@@ -6,7 +6,7 @@ import pytest
 from planted_errors import DETECTABLE, UNDETECTABLE, PlantedError
 
 import faircount as fc
-from faircount.auditing.runs import AuditReport, Verdict
+from faircount.auditing.report import AuditReport, Verdict
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.registry import FREQUENCY, MEAN
 

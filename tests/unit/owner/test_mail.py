@@ -19,8 +19,9 @@ from faircount.owner import mail_journal
 from faircount.owner.advice import SurveyRequirements
 from faircount.owner.creation import SurveyDescription, create
 from faircount.owner.folder import OwnerFile, read_servers
-from faircount.owner.mail import Mailing, MailServer
+from faircount.owner.mail import Mailing
 from faircount.owner.mail_journal import Event, Journal
+from faircount.owner.mail_server import MailServer
 from faircount.owner.mail_texts import (
     format_closing_time,
     names_in,

@@ -11,7 +11,8 @@ from faircount.cli.survey.each_group import each_group
 from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from faircount.owner.mail import Mailing, MailReport, MailServer
+    from faircount.owner.mail import Mailing, MailReport
+    from faircount.owner.mail_server import MailServer
 
 PASSWORD = "FAIRCOUNT_SMTP_PASSWORD"  # noqa: S105 - the name of a variable
 PEOPLE_LISTED = 10
@@ -125,7 +126,7 @@ def mail_command(
 
 def _server_of(given: dict[str, Any]) -> "MailServer":
     from faircount.core.files import read_file
-    from faircount.owner.mail import MailServer
+    from faircount.owner.mail_server import MailServer
 
     if not given["smtp_host"]:
         raise ParameterError("name your mail server with --smtp-host, or look first: --dry-run")
