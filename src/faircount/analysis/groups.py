@@ -37,15 +37,18 @@ from faircount.estimation import weighting
 from faircount.estimation.homogeneity import HomogeneityTest, homogeneity
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.presentation import Frequencies
+from faircount.estimation.question_counts import QuestionCounts
 from faircount.estimation.result import Result
 from faircount.estimation.weighted_intervals import weighted_interval
 from faircount.estimation.weighted_law import WeightedGroup, WeightedSum
-from faircount.mechanisms.count_law import Channel
 
 WEIGHTS = ("total", "vwa", "owa", "uwa", "cpa")
 DEFAULT_WEIGHTS = "total"
 
 IF_ALIKE = "if the groups answer alike"
+
+GroupCounts = Result | QuestionCounts
+"""The released counts of one group: of a table or a survey, or of one question of several."""
 
 # The test simulates its null distribution. A fixed seed gives a release always the same p-value.
 _TEST_SEED = 2014
@@ -136,7 +139,7 @@ class GroupedHistogram(Frequencies):
                alike; None where none was asked for
     """
 
-    groups: Mapping[str, Result]
+    groups: Mapping[str, GroupCounts]
     weights: Floats
     weighting: str
     test: HomogeneityTest
@@ -147,7 +150,7 @@ class GroupedHistogram(Frequencies):
         object.__setattr__(self, "weights", read_only(self.weights))
 
     @property
-    def _results(self) -> tuple[Result, ...]:
+    def _results(self) -> tuple[GroupCounts, ...]:
         return tuple(self.groups.values())
 
     @property
@@ -177,7 +180,7 @@ class GroupedHistogram(Frequencies):
     @property
     def name(self) -> str:
         """Names of the mechanisms that ran."""
-        return "+".join(dict.fromkeys(result.mechanism.name for result in self._results))
+        return "+".join(dict.fromkeys(result.name for result in self._results))
 
     @property
     def items(self) -> tuple[object, ...]:
@@ -216,7 +219,7 @@ class GroupedHistogram(Frequencies):
     def _parts(self) -> tuple[WeightedGroup, ...]:
         parts = []
         for weight, result in zip(self.weights.tolist(), self._results, strict=True):
-            channel = result.mechanism.channel(result.included).on_total(len(self.items))
+            channel = result.channel.on_total(len(self.items))
             parts.append(WeightedGroup(weight, channel, result.included))
         return tuple(parts)
 
@@ -240,6 +243,14 @@ class GroupedHistogram(Frequencies):
         return compose_parallel(
             [replace(stated, adversary=adversary) for stated in self.guarantees]
         )
+
+    def weigh(self, name: str) -> "GroupedHistogram":
+        """The same groups with other weights, which assume that the groups answer alike.
+
+        name: of the weights: total, vwa or owa
+        """
+        weights = _weights_by_variance(name, self._results)
+        return GroupedHistogram(self.groups, weights, name, self.test)
 
     def interval(
         self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
@@ -265,7 +276,7 @@ class GroupedHistogram(Frequencies):
                 {
                     "group": name,
                     "users": result.included,
-                    "mechanism": result.mechanism.name,
+                    "mechanism": result.name,
                     "epsilon": result.guarantee.epsilon,
                     "delta": result.guarantee.delta,
                     "weight": float(weight),
@@ -337,40 +348,37 @@ class GroupedHistogram(Frequencies):
         return page
 
 
-def _fitted_sums(result: Result) -> Floats:
+def _fitted_sums(result: GroupCounts) -> Floats:
     """The sums of a group as its estimates use them: fitted to its number of users, or not."""
-    return result.mechanism.channel(result.included).fit(result.aggregate, result.included)
+    return result.channel.fit(result.aggregate, result.included)
 
 
 def combine_groups(
-    groups: Mapping[str, Result], wanted: str, notes: tuple[str, ...] = ()
+    groups: Mapping[str, GroupCounts], wanted: str, notes: tuple[str, ...] = ()
 ) -> GroupedHistogram:
     """Combine the results of disjoint groups: by size, and beside that with the wanted weights."""
     results = list(groups.values())
     sizes = np.array([result.included for result in results])
     table = np.array([result.aggregate for result in results], dtype=np.float64)
-    channels = [result.mechanism.channel(result.included) for result in results]
+    channels = [result.channel for result in results]
     # The test looks only at released results, so it spends no privacy.
     test = homogeneity(table, channels, sizes, rng=np.random.default_rng(_TEST_SEED))
-    if_alike = None
-    if wanted != "uwa":
-        weights = _weights_by_variance(wanted, results, channels)
-        if_alike = GroupedHistogram(groups, weights, wanted, test)
     # The headline: it is unbiased whatever the groups answer. Other weights have less noise and are
     # wrong if the groups differ, so they stand beside it under that condition.
-    by_size = weighting.uwa(sizes)
-    return GroupedHistogram(groups, by_size, "uwa", test, (*notes, test.words), if_alike)
+    by_size = GroupedHistogram(groups, weighting.uwa(sizes), "uwa", test, (*notes, test.words))
+    if wanted == "uwa":
+        return by_size
+    return replace(by_size, if_alike=by_size.weigh(wanted))
 
 
-def _weights_by_variance(
-    wanted: str, results: Sequence[Result], channels: Sequence[Channel]
-) -> Floats:
+def _weights_by_variance(wanted: str, results: Sequence[GroupCounts]) -> Floats:
     """The weights of this name, which favour groups with little noise."""
     sizes = np.array([result.included for result in results])
     items = len(results[0].items)
     variances = []
-    for channel, size in zip(channels, sizes.tolist(), strict=True):
-        variance = weighting.group_variance(channel.on_total(items), items, size)
+    for result in results:
+        channel = result.channel.on_total(items)
+        variance = weighting.group_variance(channel, items, result.included)
         # A group without any noise would get all of the weight, or none after a division by 0.
         variances.append(max(variance, _LEAST_VARIANCE))
     if wanted == "vwa":

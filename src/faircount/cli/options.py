@@ -57,6 +57,23 @@ def parse_items(option: str, given: str) -> list[str]:
     return items
 
 
+def parse_levels(option: str, given: str) -> dict[str, float]:
+    """The privacy levels of an option, as their names with their epsilons, in the order given."""
+    found: dict[str, float] = {}
+    for entry in parse_list(option, "strong=0.5,normal=2", given):
+        # The last sign counts, because the name of a level may contain "=" itself.
+        name, _, number = entry.rpartition("=")
+        try:
+            epsilon = float(number)
+        except ValueError:
+            raise ParameterError(f"{option}: {entry!r} is not of the form level=epsilon") from None
+        # Two epsilons of one level are a typing error, and the last one would win in silence.
+        if name.strip() in found:
+            raise ParameterError(f"{option} names the level {name.strip()!r} twice")
+        found[name.strip()] = epsilon
+    return found
+
+
 def parse_list(option: str, example: str, given: str) -> list[str]:
     """The entries of an option: separated by commas, or the lines of @FILE.
 

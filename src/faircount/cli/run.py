@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import COLLUDING, DELTA, FILE, FLOOR, JSON, parse_items, parse_list
+from faircount.cli.options import (
+    COLLUDING,
+    DELTA,
+    FILE,
+    FLOOR,
+    JSON,
+    parse_items,
+    parse_levels,
+    parse_list,
+)
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.mechanisms.registry import frequency_names
 
@@ -275,15 +284,7 @@ def _parse_epsilon(
         )
     if levels is None:
         return None
-    epsilons = {}
-    for entry in parse_list("--levels", "a=0.5,b=2", levels):
-        # The last sign counts, because the name of a level may contain "=" itself.
-        level, _, number = entry.rpartition("=")
-        try:
-            epsilons[level.strip()] = float(number)
-        except ValueError:
-            raise ParameterError(f"--levels: {entry!r} is not of the form level=epsilon") from None
-    return epsilons
+    return parse_levels("--levels", levels)
 
 
 def _show(
@@ -333,7 +334,7 @@ def _show_groups(out: "Console", result: "GroupedHistogram") -> None:
             f"{stated.epsilon:.4g}",
             format_delta(stated.delta, 2),
             format_factor(stated.epsilon),
-            group.mechanism.name,
+            group.name,
             f"{result.weights[number]:.3f}",
         ]
         if beside is not None:

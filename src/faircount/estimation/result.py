@@ -18,6 +18,7 @@ from faircount.estimation.presentation import REPETITION, SIMULATION, Frequencie
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.validity import ASSUMPTIONS, Validity
 from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.local_mean import LocalMean
 
 
@@ -93,6 +94,11 @@ class Result(Frequencies):
         """Labels, in the order of the estimates."""
         return self.mechanism.domain.labels
 
+    @property
+    def channel(self) -> Channel:
+        """The law of the sums, for those who are in them and not for those planned for."""
+        return self.mechanism.channel(self.included)
+
     @cached_property
     def estimates(self) -> Floats:
         """Unbiased frequencies; single ones may be negative: see `consistent`.
@@ -155,8 +161,7 @@ class Result(Frequencies):
         """
         return interval(
             self.aggregate,
-            # The law of the noise of those who are in the sums, not of those who were planned for.
-            self.mechanism.channel(self.included),
+            self.channel,
             self.included,
             level=level,
             covers=covers,

@@ -18,6 +18,7 @@ is (N - 1) e_j minus the noise of all other items, a combination of integers.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -137,6 +138,17 @@ def sum_of_draws(noise: NoiseLaw, draws: int) -> NoiseLaw:
     """Return the law of the sum of so many independent draws."""
     low, pmf = _sum_of((noise.low, noise.pmf), draws)
     return NoiseLaw(low, pmf / pmf.sum(), noise.scale)
+
+
+def sum_of_laws(laws: Sequence[NoiseLaw]) -> NoiseLaw:
+    """Return the law of the sum of independent draws, one from each law."""
+    first, *others = laws
+    if any(law.scale != first.scale for law in others):
+        raise ParameterError("laws with different steps are not added")
+    low, pmf = first.low, first.pmf
+    for law in others:
+        low, pmf = _cut_tails(low + law.low, _convolve(pmf, law.pmf))
+    return NoiseLaw(low, pmf / pmf.sum(), first.scale)
 
 
 # A law as its smallest value and the probabilities from there on.

@@ -1,0 +1,51 @@
+"""The joint noise of several surveys of the same questions, added up.
+
+The sums of disjoint groups of people add up to the sums of everybody, and their noises to one noise
+whose law is the convolution of theirs. So every estimate of a questionnaire, with its interval, can
+be made of the added sums as of those of one survey, whatever the groups answer: this is UWA, in
+which every person counts the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from faircount.core.errors import ParameterError
+from faircount.core.questions import QuestionGroup, Questionnaire
+from faircount.estimation.sheet_estimates import SheetNoise
+from faircount.mechanisms.count_law import NoiseLaw, sum_of_laws
+
+
+@dataclass(frozen=True, eq=False)
+class PooledNoise:
+    """The sum of independent joint noises, of surveys with the same questions."""
+
+    parts: Sequence[SheetNoise]
+
+    def __post_init__(self) -> None:
+        if any(part.questionnaire != self.questionnaire for part in self.parts):
+            raise ParameterError("noise of different questions cannot be added up")
+
+    @cached_property
+    def questionnaire(self) -> Questionnaire:
+        """The questions that all of them have."""
+        return self.parts[0].questionnaire
+
+    @property
+    def groups(self) -> tuple[QuestionGroup, ...]:
+        """Groups of questions, with what the people who lose most lose in each."""
+        # The parts may split epsilon in different ways; each person is in one of them.
+        weakest = max(self.parts, key=lambda part: sum(group.epsilon for group in part.groups))
+        return weakest.groups
+
+    def group_of(self, question: int) -> QuestionGroup:
+        """Return the group of a question."""
+        return next(group for group in self.groups if question in group.questions)
+
+    def law(self, question: int, block: int = 0) -> NoiseLaw:
+        """Return the law of a cell."""
+        return sum_of_laws([part.law(question, block) for part in self.parts])
+
+    def law_of_sum(self, question: int, terms: int) -> NoiseLaw:
+        """Return the law of a sum of cells."""
+        return sum_of_laws([part.law_of_sum(question, terms) for part in self.parts])
