@@ -233,16 +233,7 @@ class GroupedHistogram(Frequencies):
     @property
     def guarantee(self) -> Guarantee:
         """Nobody is in two groups, so the weakest group's guarantee holds for everybody."""
-        # The groups may be safe against different numbers of insiders. No single number is true
-        # then.
-        adversaries = {guarantee.adversary for guarantee in self.guarantees}
-        if len(adversaries) == 1:
-            adversary = adversaries.pop()
-        else:
-            adversary = Adversary(AdversaryCode.GROUP_INSIDERS)
-        return compose_parallel(
-            [replace(stated, adversary=adversary) for stated in self.guarantees]
-        )
+        return combine_guarantees(self.guarantees)
 
     def weigh(self, name: str) -> "GroupedHistogram":
         """The same groups with other weights, which assume that the groups answer alike.
@@ -346,6 +337,17 @@ class GroupedHistogram(Frequencies):
                 table.append([plain.escape_html(item), f"{estimate:z.1%}", span])
             page += plain.html_table(["item", "estimate", "95% interval"], table)
         return page
+
+
+def combine_guarantees(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """The weakest guarantee of disjoint groups, which holds for everybody."""
+    # The groups may be safe against different numbers of insiders. No single number is true then.
+    adversaries = {guarantee.adversary for guarantee in guarantees}
+    if len(adversaries) == 1:
+        adversary = adversaries.pop()
+    else:
+        adversary = Adversary(AdversaryCode.GROUP_INSIDERS)
+    return compose_parallel([replace(stated, adversary=adversary) for stated in guarantees])
 
 
 def _fitted_sums(result: GroupCounts) -> Floats:

@@ -115,8 +115,8 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
 @click.option(
     "--groups-file",
     type=FILE,
-    help="Plan for groups with their own privacy levels: a CSV file with columns group, users, "
-    "epsilon, instead of --users and --epsilon.",
+    help="Plan for groups with their own privacy levels, such as public levels of a survey: a CSV "
+    "file with columns group, users, epsilon, instead of --users and --epsilon.",
 )
 @click.option(
     "--malicious-clients/--honest-clients",
@@ -186,9 +186,6 @@ def plan(
                 f"{', '.join(given)} out"
             )
         _require({"--items": options["items"]})
-        # Groups are planned for `run --groups`, in tables.
-        del options["purpose"]
-        options["malicious_clients"] = bool(options["malicious_clients"])
         worthwhile = _plan_groups(groups_file, as_json, options)
     else:
         _require({"--users": users, "--items": options["items"], "--epsilon": epsilon})
@@ -463,7 +460,7 @@ def _show_groups(made: "GroupsPlan") -> None:
         if best is None:
             continue
         size = [f"{group.question.users:,}", f"{group.question.epsilon:g}"]
-        error = percent(best.standard_error or 0)
+        error = percent((group.forecast or best).standard_error or 0)
         rows.append([name, *size, best.name, error, _format_parameters(best.parameters)])
     headings = ["group", "users", "epsilon", "mechanism", "std. error", "parameters"]
     out.print(make_table(headings, rows, left=(0, 3, 5)))

@@ -50,8 +50,13 @@ class SheetNoise(Protocol):
     of so many cells of a one-of question.
     """
 
-    questionnaire: Questionnaire
-    groups: tuple[QuestionGroup, ...]
+    @property
+    def questionnaire(self) -> Questionnaire:
+        """The questions that the noise was made for."""
+
+    @property
+    def groups(self) -> tuple[QuestionGroup, ...]:
+        """Groups of questions that share their noise."""
 
     def group_of(self, question: int) -> QuestionGroup:
         """Return the group of a question."""

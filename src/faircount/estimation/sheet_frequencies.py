@@ -13,6 +13,7 @@ from faircount.core.arrays import Floats
 from faircount.core.questions import ScaleCounts
 from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.estimation.intervals import Coverage
+from faircount.estimation.presentation import Frequencies
 from faircount.estimation.result import Result
 from faircount.estimation.sheet_estimates import (
     MEAN,
@@ -28,7 +29,7 @@ Rows = tuple[Estimate, ...]
 
 
 def estimate_frequencies(
-    result: Result, question: ChoiceQuestion, level: float, covers: str, simultaneous: bool
+    result: Frequencies, question: ChoiceQuestion, level: float, covers: str, simultaneous: bool
 ) -> tuple[Rows, Coverage]:
     """Return all estimates of the question, and what their intervals cover."""
     further = _count_further(question)
@@ -44,7 +45,8 @@ def estimate_frequencies(
         method = f"{bounds.method}; Bonferroni over {len(question.answers) + further} estimates"
         coverage = Coverage(level, covers, True, method)
     noise = None
-    law = find_noise(result)
+    # Of several groups together the noise is that of their weighted sum, which has no such law.
+    law = find_noise(result) if isinstance(result, Result) else None
     if law is not None:
         noise = EstimateNoise(law, 1 / result.included)
     columns = (
@@ -74,12 +76,12 @@ def _count_further(question: ChoiceQuestion) -> int:
 def find_noise(result: Result) -> NoiseLaw | None:
     """Return the noise of a count; None where something else is random, as in sampling."""
     # The estimates are fitted to the known total, so their errors have the law of fitted noise.
-    channel = result.mechanism.channel(result.included).on_total(result.mechanism.N)
+    channel = result.channel.on_total(result.mechanism.N)
     return channel.noise if channel.hit == 1 and not channel.miss else None
 
 
 def _shares_of_answered(
-    result: Result, question: ChoiceQuestion, error: float, covers: str
+    result: Frequencies, question: ChoiceQuestion, error: float, covers: str
 ) -> list[Estimate]:
     """Return shares among those who answered, from intervals with half of the error each."""
     bounds = result.interval(1 - error / 2, covers=covers)
@@ -113,7 +115,9 @@ def _bound_answered(
     return least, greatest
 
 
-def _mean_of_scores(result: Result, question: ScaleCounts, error: float, covers: str) -> Estimate:
+def _mean_of_scores(
+    result: Frequencies, question: ScaleCounts, error: float, covers: str
+) -> Estimate:
     """Return the mean score, and the means of all shares that lie within simultaneous intervals."""
     points = len(question.items)
     # All at once: the mean is made of all shares, so all of their intervals must cover.

@@ -82,7 +82,7 @@ class QuestionnaireResult(ArrayValue):
     def __post_init__(self) -> None:
         # Read-only: estimates are cached, and a caller who changed the sums would get old ones.
         object.__setattr__(self, "cells", read_only(np.asarray(self.cells)))
-        if not isinstance(self.mechanism, SheetNoise):
+        if self.noise is None:
             self._require_choice()
 
     def _require_choice(self) -> ChoiceQuestion:
@@ -106,10 +106,15 @@ class QuestionnaireResult(ArrayValue):
             result.assumptions,
         )
 
+    @property
+    def noise(self) -> SheetNoise | None:
+        """The joint noise in the cells; None where a mechanism counts one vote each."""
+        return self.mechanism if isinstance(self.mechanism, SheetNoise) else None
+
     @cached_property
     def frequencies(self) -> Result | None:
         """The result of a mechanism that counts one vote each; None for joint noise."""
-        return None if isinstance(self.mechanism, SheetNoise) else self.count_votes()
+        return None if self.noise is not None else self.count_votes()
 
     def count_votes(self) -> Result:
         """Return the result of a mechanism that counts one vote each."""
@@ -195,7 +200,7 @@ class QuestionnaireResult(ArrayValue):
         """
         error = 1 - check_fraction("level", level)
         check_choice("covers", covers, COVERS)
-        if isinstance(self.mechanism, SheetNoise):
+        if self.noise is not None:
             method = _METHODS[covers]
             if simultaneous:
                 # All questions of a group share one radius, so nothing better than Bonferroni.
@@ -204,7 +209,7 @@ class QuestionnaireResult(ArrayValue):
                 error /= count
                 method += f"; Bonferroni over {count} estimates"
             coverage = Coverage(level, covers, simultaneous, method)
-            return self._estimate_sheet(self.mechanism, error, coverage)
+            return self._estimate_sheet(self.noise, error, coverage)
         return (self._estimate_votes(level, covers, simultaneous),)
 
     def _estimate_sheet(

@@ -5,7 +5,7 @@ from typing import Any
 
 from faircount.core import plain
 from faircount.core.csv_cells import write_csv
-from faircount.core.errors import ParameterError
+from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import Questionnaire
 from faircount.estimation.presentation import OUTSIDE_MARK
 from faircount.estimation.question_estimates import QuestionEstimates, decimals_of
@@ -14,6 +14,7 @@ from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.sheet_texts import sheet_words_of
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
 from faircount.mechanisms.server_sheets import ServerSheets
+from faircount.owner.combined_result import CombinedResult, combine_results
 from faircount.planning.questionnaire import half_width
 from faircount.protocol.survey.endings import describe_abort
 from faircount.protocol.wire.messages import Aborted
@@ -107,6 +108,18 @@ class GroupResults:
     def is_complete(self) -> bool:
         """Whether every group has a result."""
         return all(group.result is not None for group in self.groups)
+
+    def combine(self) -> CombinedResult:
+        """The result of all groups together; refused unless every group has one."""
+        found = {}
+        for group in self.groups:
+            # Without one of them the others are other people than those who were asked.
+            if group.result is None:
+                why = "is not over yet" if group.ending is None else "ended without a result"
+                message = f"{self.column} {group.name} {why}, so there is no result of all together"
+                raise RefusedError(message).with_code("part_missing", part=group.name)
+            found[group.name] = group.result
+        return combine_results(found, self.column)
 
     @property
     def questionnaire(self) -> Questionnaire | None:

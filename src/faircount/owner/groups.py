@@ -3,17 +3,17 @@
     FOLDER/groups.json       which column of the table of people makes the groups, and their folders
     FOLDER/lab/              the survey of one group, like any other survey
 
-Everybody is in one group, so each survey has the whole epsilon. Which groups there are, how many
-people each has and how many of them answer is public; participants read it before they answer.
-What people answered is not: every group's result has the noise of a survey of its own, which is
-large for a small group. Nothing is shown where it is too large to tell anything.
+Everybody is in one group, so each survey has the whole epsilon, or the epsilon of its privacy level
+where the groups are levels (levels.py); the results of levels are also combined. Which groups there
+are, how many people each has and how many of them answer is public; participants read it before
+they answer. What people answered is not: every group's result has the noise of a survey of its own,
+which is large for a small group. Nothing is shown where it is too large to tell anything.
 """
 
 import json
 import os
 import re
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,15 @@ from faircount.core.errors import FaircountError, ParameterError, RefusedError, 
 from faircount.core.files import make_private_folder, read_file, write_durably
 from faircount.core.questions.form import Form
 from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.owner.combined_result import CombinedResult
 from faircount.owner.creation import people_given
 from faircount.owner.folder import SurveyFolder
 from faircount.owner.group_results import MOST_ERROR, GroupResult, GroupResults, error_of
 from faircount.owner.invitation_texts import ENGLISH
 from faircount.owner.invitations import Invitee
+from faircount.owner.level_forecast import forecast_levels
+from faircount.owner.levels import check_levels, describe_level, split_by_level
+from faircount.owner.membership import describe_group, split_people
 from faircount.owner.people import People
 from faircount.owner.questions import Questions, read_questions
 from faircount.owner.survey import Survey
@@ -34,20 +38,8 @@ from faircount.planning.questionnaire import make_plan
 from faircount.protocol.wire.messages import Aborted, Reason
 
 LONGEST_NAME = 60
-
-# What participants read about their group, after the purpose of the survey.
-_SENTENCES = {
-    ENGLISH: "The result is published for this group by itself: {column} {name}, {count} people. "
-    "Whoever invited you knows who is in it.",
-    "de": "Das Ergebnis wird für diese Gruppe allein veröffentlicht: {column} {name}, {count} "
-    "Personen. Wer Sie eingeladen hat, weiß, wer dazugehört.",
-}
-
-PUBLIC_MEMBERSHIP = (
-    "it is public which groups there are, how many people each has, and how many of them answer; "
-    "you know who is in which, and participants are told so. Nobody may be in two groups: "
-    "everybody has the whole epsilon in one"
-)
+VERSION = 2
+"""Of groups.json."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,8 @@ class GroupedSurvey:
 
     path: its folder
     column: the column of the table of people that names the groups
-    groups: one survey each, in the order of the table
+    groups: one survey each, in the order of the table; levels the strongest first
+    levels: epsilon of every group, where the groups are privacy levels; None where they are not
 
     >>> terms = {"question": "Tea?", "items": ["yes", "no"], "people": "people.csv"}
     >>> try:
@@ -77,14 +70,15 @@ class GroupedSurvey:
     path: Path
     column: str
     groups: tuple[Group, ...]
+    levels: Mapping[str, float] | None = None
 
     @classmethod
     def at(cls, folder: str | os.PathLike[str]) -> "GroupedSurvey":
         """Open the survey in groups in a folder."""
         path = Path(folder)
-        column, names = _read_names(path)
-        groups = [Group(name, Survey.at(path / place)) for name, place in names.items()]
-        return cls(path, column, tuple(groups))
+        listed = _read_names(path)
+        groups = [Group(name, Survey.at(path / place)) for name, place in listed.places.items()]
+        return cls(path, listed.column, tuple(groups), listed.levels)
 
     @classmethod
     def create(
@@ -93,6 +87,7 @@ class GroupedSurvey:
         group_column: str,
         *,
         people: str | os.PathLike[str] | People,
+        levels: Mapping[str, float] | None = None,
         address_column: str | None = None,
         question: str | None = None,
         items: Sequence[str] | None = None,
@@ -111,7 +106,9 @@ class GroupedSurvey:
         Running it again after an interruption makes the surveys that are missing.
 
         folder: where the surveys go, each in a folder of its own
-        group_column: column of the table that names everybody's group
+        group_column: column of the table that names everybody's group, or privacy level
+        levels: epsilon of every privacy level, the strongest first, by its name in the column;
+            without them the groups are no levels, and all have `epsilon`
         people, address_column: the table, and its column that tells people apart
         question, items, questionnaire: what is asked of everybody
         epsilon, delta: privacy loss of everybody, in the survey of their group
@@ -125,21 +122,31 @@ class GroupedSurvey:
         listed = people_given(people, address_column)
         if listed is None:
             raise ParameterError("groups come from a table of people: give --people")
-        members = split_people(listed, group_column)
-        if not anyway:
-            _check_sizes(form, {name: len(found) for name, found in members.items()}, epsilon)
+        given = {"delta": delta, "minimum": minimum, **options}
+        if levels is None:
+            members = split_people(listed, group_column)
+            if not anyway:
+                _check_sizes(form, {name: len(found) for name, found in members.items()}, epsilon)
+        else:
+            levels = check_levels(levels)
+            members = split_by_level(listed, group_column, levels)
+            sizes = {name: (len(found), levels[name]) for name, found in members.items()}
+            # Before anything is written or a server is asked: no level can fail after another.
+            forecast_levels(form, sizes, **given).check(anyway)
         path = Path(folder)
         places = _name_folders(members)
-        _write_names(path, group_column, places)
+        _write_names(path, _Names(group_column, places, levels))
         groups = []
         for name, found in members.items():
             sentence = describe_group(language, group_column, name, len(found))
+            if levels is not None:
+                sentence = describe_level(language, name, len(found), levels)
             made = _create_missing(
                 path / places[name],
                 found,
                 name,
                 questionnaire=form,
-                epsilon=epsilon,
+                epsilon=epsilon if levels is None else levels[name],
                 delta=delta,
                 minimum=minimum,
                 language=language,
@@ -149,7 +156,7 @@ class GroupedSurvey:
                 **options,
             )
             groups.append(Group(name, made))
-        return cls(path, group_column, tuple(groups))
+        return cls(path, group_column, tuple(groups), levels)
 
     def describe(self) -> list[dict[str, Any]]:
         """Every group: its size, its folder, and the errors if everybody in it answers."""
@@ -165,6 +172,9 @@ class GroupedSurvey:
                     "survey": params.survey.hex(),
                     "users": params.n_max,
                     "minimum": params.minimum,
+                    "epsilon": params.epsilon,
+                    "delta": params.delta,
+                    "mechanism": params.mechanism.name,
                     "half_widths": errors,
                 }
             )
@@ -197,50 +207,20 @@ class GroupedSurvey:
             found.append(GroupResult(group.name, invited, _ending_of(group.survey, wait)))
         return GroupResults(self.column, tuple(found), self.groups[0].survey.owner.language)
 
+    def combined(self, *, wait: bool = False) -> CombinedResult:
+        """The combined result of all levels; refused unless every level has a result.
+
+        wait: until all levels have ended
+        """
+        if self.levels is None:
+            message = "groups that are no privacy levels are shown side by side: see result()"
+            raise ParameterError(message).with_code("no_levels")
+        return self.result(wait=wait).combine()
+
 
 def is_grouped(folder: str | os.PathLike[str]) -> bool:
     """Whether a folder holds the surveys of several groups."""
     return SurveyFolder(Path(folder)).groups_file.exists()
-
-
-def split_people(people: People, column: str) -> dict[str, People]:
-    """The people of every group, by the name of the group, in the order of the table."""
-    if column not in people.header:
-        titles = ", ".join(people.header) or "none: it has one person a line"
-        message = f"the table of people has no column {column!r}; its columns are {titles}"
-        raise ParameterError(message).with_code("no_group_column", column=column)
-    # check: one-group - somebody who is in two groups answers twice, and loses epsilon twice
-    if len(set(people.names)) < len(people):
-        message = "the table names a person twice: everybody is in one group"
-        raise ParameterError(message).with_code("person_twice")
-    place = people.header.index(column)
-    found: dict[str, list[int]] = {}
-    for row, cells in enumerate(people.rows):
-        # Composed, so that two spellings of one name that look alike are one group.
-        name = unicodedata.normalize("NFC", cells[place].strip())
-        found.setdefault(name, []).append(row)
-    if "" in found:
-        raise ParameterError(
-            f"{len(found['']):,} people have no {column}: write it into the table, or leave these "
-            "people out"
-        ).with_code("people_without_group", column=column, people=len(found[""]))
-    alone = [name for name, rows in found.items() if len(rows) < 2]
-    if alone:
-        raise RefusedError(
-            f"the group {alone[0]!r:.60} has one person, whose answer would be its result: merge "
-            "it with another group in the table"
-        ).with_code("group_of_one", group=alone[0])
-    members = {}
-    for name, rows in found.items():
-        names = tuple(people.names[row] for row in rows)
-        members[name] = People(names, people.header, tuple(people.rows[row] for row in rows))
-    return members
-
-
-def describe_group(language: str, column: str, name: str, count: int) -> str:
-    """What the participants of a group read about it."""
-    sentence = _SENTENCES.get(language, _SENTENCES[ENGLISH])
-    return sentence.format(column=column, name=name, count=f"{count:,}")
 
 
 def _check_sizes(form: Form, sizes: dict[str, int], epsilon: float) -> None:
@@ -274,30 +254,47 @@ def _name_folders(members: dict[str, People]) -> dict[str, str]:
     return places
 
 
-def _write_names(path: Path, column: str, places: dict[str, str]) -> None:
+@dataclass(frozen=True)
+class _Names:
+    """What groups.json says: the column, the folder of every group, and the epsilons of levels."""
+
+    column: str
+    places: dict[str, str]
+    levels: Mapping[str, float] | None
+
+
+def _write_names(path: Path, names: _Names) -> None:
     """Write which groups there are; a folder that holds others already is not changed."""
     make_private_folder(path)
     SurveyFolder(path).check_is_free()
     if is_grouped(path):
-        if _read_names(path) != (column, places):
+        if _read_names(path) != names:
             message = f"{path} already contains a survey in other groups: choose another folder"
             raise RefusedError(message).with_code("survey_exists")
         return
     # Before the surveys: running the command again finds the same groups, and continues.
-    content = {"version": 1, "column": column, "groups": places}
+    content = {
+        "version": VERSION,
+        "column": names.column,
+        "groups": names.places,
+        "levels": names.levels,
+    }
     data = json.dumps(content, ensure_ascii=False, indent=2).encode() + b"\n"
     write_durably(SurveyFolder(path).groups_file, data)
 
 
-def _read_names(path: Path) -> tuple[str, dict[str, str]]:
-    """The column that makes the groups, and the folder of every group."""
+def _read_names(path: Path) -> _Names:
+    """What groups.json says; refused if it is not what `_write_names` writes."""
     data = read_file(SurveyFolder(path).groups_file, "make a survey in groups there first")
     try:
         content: dict[str, Any] = json.loads(data)
         places = {str(name): str(place) for name, place in content["groups"].items()}
-        if content["version"] != 1 or not places or any(map(_leads_out, places.values())):
+        if content["version"] != VERSION or not places or any(map(_leads_out, places.values())):
             raise ValueError("not what was written")
-        return str(content["column"]), places
+        levels = content["levels"]
+        if levels is not None:
+            levels = check_levels({name: float(levels[name]) for name in places})
+        return _Names(str(content["column"]), places, levels)
     except (ValueError, KeyError, TypeError, AttributeError):
         message = "groups.json is damaged: restore it from a copy"
         raise FaircountError(message).with_code("file_damaged", file="groups.json") from None

@@ -8,7 +8,7 @@ Weights by variance are named beside it, with their condition.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation import weighting
 from faircount.planning.option import Option, percent
-from faircount.planning.plan import Plan, compare_mechanisms
+from faircount.planning.plan import Plan, plan
+from faircount.planning.question import TABLE
 
 WHY = {
     "uwa": "every user counts the same, whatever the groups answer",
@@ -32,6 +33,8 @@ FRAME = ("users", "epsilon", "mechanism", "half_width_95", "standard_error", "we
 
 # Half-width of a 95% interval in standard errors of a normal distribution.
 NORMAL_95 = 1.96
+
+_LEAST_VARIANCE = 1e-12  # keeps the weights finite where a group has no noise
 
 
 @dataclass(frozen=True)
@@ -48,23 +51,25 @@ class Combined:
 
 @dataclass(frozen=True)
 class GroupsPlan:
-    """A plan for each group, and the error of all of them together under each set of weights."""
+    """A plan for each group, and the error of all of them together under each set of weights.
+
+    equal_epsilon: at which one survey of everybody has the error of the best weights by variance,
+                   without assuming that the groups answer alike; None where it was not found
+    """
 
     plans: Mapping[str, Plan]
     combined: Mapping[str, Combined]
+    equal_epsilon: float | None = None
 
     @property
     def best(self) -> str:
         """Name of the way with the smallest error that assumes nothing about the groups."""
-        return self._smallest_error([name for name in self.combined if name in WHY])
+        return best_way(self.combined)
 
     @property
     def best_if_alike(self) -> str:
         """Name of the weights with the smallest error, if the groups answer alike."""
-        return self._smallest_error([name for name in self.combined if name not in WHY])
-
-    def _smallest_error(self, names: Sequence[str]) -> str:
-        return min(names, key=lambda name: self.combined[name].standard_error)
+        return best_way(self.combined, if_alike=True)
 
     @property
     def _noise_95(self) -> float:
@@ -91,13 +96,7 @@ class GroupsPlan:
                 f"{percent(self._average_frequency)}; ask more users, offer fewer items or allow "
                 "larger epsilons"
             )
-        error = percent(self.combined[self.best].standard_error)
-        verdict = f"combine with {self.best}: standard error {error}; {WHY[self.best]}"
-        beside = self.best_if_alike
-        smaller = self.combined[beside].standard_error
-        if smaller < self.combined[self.best].standard_error:
-            verdict += f"; only if the groups answer alike, {beside} has {percent(smaller)}"
-        return verdict
+        return describe_ways(self.combined, self.equal_epsilon)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -122,6 +121,7 @@ class GroupsPlan:
             "verdict": self.verdict,
             "worthwhile": self.worthwhile,
             "combined": ways,
+            "equal_epsilon": self.equal_epsilon,
             "groups": groups,
             "notes": list(self.notes),
         }
@@ -143,8 +143,9 @@ class GroupsPlan:
         rows = []
         for (name, group), weight in zip(self.plans.items(), weights, strict=True):
             best = _best_of(name, group)
+            errors = group.forecast or best
             size = (group.question.users, group.question.epsilon)
-            rows.append((*size, best.name, best.half_width_95, best.standard_error, weight))
+            rows.append((*size, best.name, errors.half_width_95, errors.standard_error, weight))
         return rows
 
     def __repr__(self) -> str:
@@ -163,31 +164,89 @@ class GroupsPlan:
         return html
 
 
+def best_way(combined: Mapping[str, Combined], *, if_alike: bool = False) -> str:
+    """Name of the way with the smallest error, of those that need the condition or of the others.
+
+    if_alike: of the weights that assume that the groups answer alike
+    """
+    names = [name for name in combined if (name not in WHY) == if_alike]
+    return min(names, key=lambda name: combined[name].standard_error)
+
+
+def describe_ways(combined: Mapping[str, Combined], equal_epsilon: float | None) -> str:
+    """Which way to take and why, and what is to be gained under the condition."""
+    best = best_way(combined)
+    error = combined[best].standard_error
+    text = f"combine with {best}: standard error {percent(error)}; {WHY[best]}"
+    if best == "cpa":
+        text += (
+            f", where the groups by size (uwa) have {percent(combined['uwa'].standard_error)}: one "
+            "level for all is better unless the groups answer alike"
+        )
+    beside = best_way(combined, if_alike=True)
+    smaller = combined[beside].standard_error
+    if smaller >= error:
+        return text
+    text += f"; only if the groups answer alike, {beside} has {percent(smaller)}"
+    if equal_epsilon is not None:
+        text += f", and so has one level of {equal_epsilon:.2g} for all without this condition"
+    return text
+
+
 def plan_groups(
-    groups: Mapping[str, tuple[int, float]], items: int, delta: float, **options: Any
+    groups: Mapping[str, tuple[int, float]],
+    items: int,
+    delta: float,
+    *,
+    purpose: str = TABLE,
+    **options: Any,
 ) -> GroupsPlan:
     """Plan groups that are given as name -> (users, epsilon).
 
-    All groups have the same delta, and `options` are passed to the comparison of each.
+    All groups have the same delta, and `purpose` and `options` are those of the `plan` of each.
     """
     # One group has nothing to be weighted against.
     if len(groups) < 2:
         raise ParameterError("at least 2 groups are needed: for one group use plan without groups")
-    plans = {}
-    for name, (users, epsilon) in groups.items():
-        plans[name] = compare_mechanisms(users, items, epsilon, delta, **options)
-    best = [_best_of(name, group) for name, group in plans.items()]
-    sizes = [group.question.staying for group in plans.values()]
-    combined = _combine(sizes, best, items)
+
+    def plan_one(users: int, epsilon: float) -> Plan:
+        return plan(users, items, epsilon, delta, purpose=purpose, **options)
+
+    plans = {name: plan_one(users, epsilon) for name, (users, epsilon) in groups.items()}
+    expected = [_expect(name, group) for name, group in plans.items()]
+    sizes = [size for size, _ in expected]
+    combined = combine_errors(sizes, [error for _, error in expected], items)
 
     # The alternative is one survey of everybody, which must keep to the strictest epsilon.
     everybody = sum(users for users, _ in groups.values())
     strictest = min(epsilon for _, epsilon in groups.values())
-    pooled = compare_mechanisms(everybody, items, strictest, delta, **options).recommended
-    if pooled is not None:
-        error = pooled.standard_error or 0.0
-        combined["cpa"] = Combined((1.0,), error, error)
-    return GroupsPlan(plans, combined)
+
+    def error_of_one_level(epsilon: float) -> float | None:
+        pooled = plan_one(everybody, epsilon)
+        return None if pooled.recommended is None else _expect("", pooled)[1]
+
+    error = error_of_one_level(strictest)
+    if error is None:
+        return GroupsPlan(plans, combined)
+    combined["cpa"] = Combined((1.0,), error, error)
+    smallest = combined[best_way(combined, if_alike=True)].standard_error
+    return GroupsPlan(plans, combined, find_epsilon(smallest, strictest, error_of_one_level))
+
+
+def find_epsilon(
+    wanted: float, start: float, error_at: Callable[[float], float | None]
+) -> float | None:
+    """The epsilon, from `start` on, at which one survey has this error, to about 1%."""
+    epsilon = start
+    for _ in range(8):
+        error = error_at(epsilon)
+        if not error or wanted <= 0:
+            return None
+        if abs(error / wanted - 1) < 0.01:
+            return epsilon
+        # The error of added noise falls like 1 / epsilon, so that one step is nearly enough.
+        epsilon *= error / wanted
+    return None
 
 
 def _best_of(name: str, group: Plan) -> Option:
@@ -199,12 +258,25 @@ def _best_of(name: str, group: Plan) -> Option:
     return group.recommended
 
 
-def _combine(sizes: list[int], best: list[Option], items: int) -> dict[str, Combined]:
-    """The errors of all groups together under each set of weights."""
+def _expect(name: str, group: Plan) -> tuple[int, float]:
+    """How many people of a group will be counted, and its standard error."""
+    best = _best_of(name, group)
+    # A survey is not run as the option says, but with proofs and a minimum of its own.
+    if group.forecast is not None:
+        return group.forecast.responses, group.forecast.standard_error
+    return group.question.staying, best.standard_error or 0.0
+
+
+def combine_errors(
+    sizes: Sequence[int], errors: Sequence[float], items: int
+) -> dict[str, Combined]:
+    """The errors of all groups together under each set of weights.
+
+    sizes, errors: how many people of each group are counted, and its standard error
+    """
     # V_g of the paper: n_g times the sum over items of the estimate's variance.
-    variances = []
-    for size, option in zip(sizes, best, strict=True):
-        variances.append(size * items * (option.standard_error or 0.0) ** 2)
+    pairs = zip(sizes, errors, strict=True)
+    variances = [max(size * items * error**2, _LEAST_VARIANCE) for size, error in pairs]
     # Equally frequent items have the largest possible spread.
     spread = 1 - 1 / items
 

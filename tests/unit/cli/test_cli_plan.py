@@ -148,19 +148,41 @@ def test_groups_are_planned_and_put_together(call: Call, tmp_path: Path) -> None
     (tmp_path / "groups.csv").write_text(
         "group,users,epsilon\nstrict,250,0.1\nmedium,500,0.5\nopen,250,2\n"
     )
-    shown = call("plan --items 12 --delta 1e-6 --groups-file groups.csv").stdout
+    line = "plan --for table --items 12 --delta 1e-6 --groups-file groups.csv"
+    shown = call(line).stdout
     assert "Recommendation: combine with cpa" in shown
     assert "only if the groups answer alike, total has" in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) <= WIDTH
-    said = json.loads(call("plan --items 12 --delta 1e-6 --groups-file groups.csv --json").stdout)
+    said = json.loads(call(f"{line} --json").stdout)
     assert said["best"] == "cpa"
     assert said["best_if_alike"] == "total"
     assert [group["recommended"] for group in said["groups"]] == ["laplace"] * 3
 
 
+def test_public_levels_of_a_survey_are_planned_with_proofs(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "levels.csv").write_text(
+        "group,users,epsilon\nvery strong,250,0.1\nstrong,250,0.4\nnormal,250,0.7\nweak,250,1\n"
+    )
+    line = "plan --items 10 --groups-file levels.csv"
+    said = json.loads(call(f"{line} --json").stdout)
+    assert [group["recommended"] for group in said["groups"]] == ["server-joint"] * 4
+    combined = {name: way["standard_error"] for name, way in said["combined"].items()}
+    # Noise of the servers does not shrink with a group, so that four of them have more of it.
+    assert said["best"] == "cpa"
+    assert combined["cpa"] < combined["uwa"]
+    assert combined["total"] < combined["cpa"] / 2
+    # What the weights gain, in terms of one level for all: the error is checked there.
+    one = plan(1000, 10, said["equal_epsilon"]).forecast
+    assert one is not None
+    assert one.standard_error == pytest.approx(combined["total"], rel=0.011)
+    shown = " ".join(call(line).stdout.split())
+    assert "one level for all is better unless the groups answer alike" in shown
+    assert f"one level of {said['equal_epsilon']:.2g} for all without this condition" in shown
+
+
 def test_groups_may_be_invited_too(call: Call, tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text("group,users,epsilon\nstrict,500,0.5\nopen,1001,2\n")
-    line = "plan --items 4 --response-rate 0.5 --groups-file groups.csv --json"
+    line = "plan --for table --items 4 --response-rate 0.5 --groups-file groups.csv --json"
     said = json.loads(call(line).stdout)["groups"]
     assert [(group["invited"], group["users"]) for group in said] == [(500, 250), (1001, 500)]
 

@@ -14,7 +14,7 @@ from faircount.cli import main
 from faircount.client.participation import connect
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.owner.group_results import MOST_ERROR
-from faircount.owner.groups import split_people
+from faircount.owner.membership import split_people
 from faircount.owner.people import People
 from faircount.owner.survey import Survey
 
@@ -200,7 +200,7 @@ def test_groups_come_from_a_column() -> None:
 
 @pytest.mark.parametrize("place", ["../other", "/etc", "a/b", "", ".."])
 def test_a_damaged_list_of_groups_leads_nowhere_else(tmp_path: Path, place: str) -> None:
-    content = {"version": 1, "column": "department", "groups": {"Lab": place}}
+    content = {"version": 2, "levels": None, "column": "department", "groups": {"Lab": place}}
     (tmp_path / "groups.json").write_text(json.dumps(content))
     with pytest.raises(FaircountError, match=r"groups\.json is damaged"):
         fc.GroupedSurvey.at(tmp_path)

@@ -34,7 +34,7 @@ def create_groups(
 def _show(made: "GroupedSurvey", as_json: bool) -> None:
     from faircount.cli.show import console, make_table, print_json, print_notes
     from faircount.owner.group_results import MOST_ERROR
-    from faircount.owner.groups import PUBLIC_MEMBERSHIP
+    from faircount.owner.membership import PUBLIC_MEMBERSHIP
 
     facts = made.describe()
     if as_json:

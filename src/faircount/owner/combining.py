@@ -1,0 +1,109 @@
+"""Combine finished surveys of disjoint people who were asked the same questions."""
+
+from collections.abc import Sequence
+
+from faircount.core.errors import ParameterError, RefusedError, RemoteError
+from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.owner.combined_result import CombinedResult, combine_results
+from faircount.owner.invitations import numbered_people
+from faircount.owner.survey import Survey
+from faircount.protocol.survey.endings import describe_abort
+from faircount.protocol.wire.messages import Aborted, Reason
+
+SURVEYS = "survey"
+"""What the parts of such a result are called."""
+
+
+def combine_surveys(surveys: Sequence[Survey], *, disjoint: bool = False) -> CombinedResult:
+    """The result of several finished surveys together, every person counting the same.
+
+    surveys: at least two, with the same questions, among different people
+    disjoint: whether the owner declares that nobody was in two of them, which is believed only
+        where the folders do not list the people
+    """
+    if len(surveys) < 2:
+        message = "give at least 2 surveys to combine"
+        raise ParameterError(message).with_code("too_few_results")
+    names = _name_surveys(surveys)
+    asked = surveys[0].params.questionnaire
+    for name, survey in zip(names[1:], surveys[1:], strict=True):
+        if survey.params.questionnaire != asked:
+            raise RefusedError(
+                f"{name} asks other questions than {names[0]}, or offers other answers: only "
+                "surveys that ask the same, word by word and in the same order, are combined"
+            ).with_code("different_questions", survey=name)
+    _check_people(names, surveys, disjoint)
+    parts = {}
+    for name, survey in zip(names, surveys, strict=True):
+        parts[name] = _result_of(name, survey)
+    return combine_results(parts, SURVEYS)
+
+
+def _name_surveys(surveys: Sequence[Survey]) -> list[str]:
+    """The names of their folders; with more of the path where two are alike."""
+    paths = [survey.folder.path.resolve() for survey in surveys]
+    names = [path.name for path in paths]
+    if len(set(names)) < len(names):
+        names = [f"{path.parent.name}/{path.name}" for path in paths]
+    return names
+
+
+def _check_people(names: Sequence[str], surveys: Sequence[Survey], disjoint: bool) -> None:
+    """Refuse surveys that have people in common, or of which nobody knows it."""
+    ids: dict[bytes, str] = {}
+    populations: dict[str, str] = {}
+    people: dict[str, str] = {}
+    unknown = []
+    for name, survey in zip(names, surveys, strict=True):
+        params = survey.params
+        if params.survey in ids:
+            message = f"{name} and {ids[params.survey]} are the same survey: give each once"
+            raise RefusedError(message).with_code("same_survey")
+        ids[params.survey] = name
+        # One population is the same people, whose losses add up: they would count twice.
+        if params.population in populations:
+            raise RefusedError(
+                f"{name} and {populations[params.population]} ask the same population, "
+                f"{params.population!r:.60}: only surveys of different people are combined"
+            ).with_code("same_population", population=params.population)
+        populations[params.population] = name
+        listed = _people_of(survey)
+        unknown += [] if listed else [name]
+        for person in listed:
+            # check: disjoint-people - somebody in two surveys counts twice, and loses twice
+            if people.setdefault(person, name) != name:
+                raise RefusedError(
+                    f"{person!r:.80} is invited in {people[person]} and in {name}: only surveys "
+                    "of different people are combined"
+                ).with_code("same_person")
+    if unknown and not disjoint:
+        raise RefusedError(
+            f"{', '.join(unknown)}: the folder does not say who was invited, so nobody can check "
+            "that the surveys asked different people. If you know that nobody was in two of them, "
+            "declare it with --disjoint (disjoint=True in Python)"
+        ).with_code("people_unknown")
+
+
+def _people_of(survey: Survey) -> tuple[str, ...]:
+    """The invited people in a form to compare; empty where they are only numbered."""
+    if not survey.folder.invitations_file.exists():
+        return ()
+    invited = tuple(invitee.person for invitee in survey.invitees())
+    numbered = numbered_people(survey.params.n_max, survey.owner.language)
+    if set(invited) <= set(numbered):
+        return ()
+    return tuple(person.strip().casefold() for person in invited)
+
+
+def _result_of(name: str, survey: Survey) -> QuestionnaireResult:
+    try:
+        ending = survey.latest_ending()
+    except RemoteError as problem:
+        if problem.reason != Reason.EARLY:
+            raise
+        message = f"{name} is not over yet: close it, or wait for its result, and combine then"
+        raise RefusedError(message).with_code("part_missing", part=name) from None
+    if isinstance(ending, Aborted):
+        message = f"{name} ended without a result: {describe_abort(ending)}"
+        raise RefusedError(message).with_code("part_missing", part=name)
+    return ending
