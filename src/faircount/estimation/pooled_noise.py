@@ -42,6 +42,10 @@ class PooledNoise:
         """Return the group of a question."""
         return next(group for group in self.groups if question in group.questions)
 
+    def answer_epsilon(self, question: int) -> float:
+        """Return what a single answer to a question loses at most, in whichever part it is."""
+        return max(part.answer_epsilon(question) for part in self.parts)
+
     def law(self, question: int, block: int = 0) -> NoiseLaw:
         """Return the law of a cell."""
         return sum_of_laws([part.law(question, block) for part in self.parts])

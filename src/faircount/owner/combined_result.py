@@ -26,11 +26,12 @@ from faircount.core.errors import ParameterError
 from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.estimation.pooled_noise import PooledNoise
 from faircount.estimation.question_counts import QuestionCounts
+from faircount.estimation.question_estimates import QuestionEstimates
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import add_conditions
 from faircount.estimation.sheet_estimates import SheetNoise
 from faircount.estimation.sheet_frequencies import estimate_frequencies
-from faircount.estimation.sheet_result import QuestionEstimates, QuestionnaireResult
+from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.validity import Validity
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
 

@@ -70,8 +70,8 @@ def plain_result(result: QuestionnaireResult, view: View = DEFAULT) -> dict[str,
 
 
 def _signed_privacy(result: QuestionnaireResult) -> dict[str, float]:
-    published = result.facts["published"]
-    # A result that was computed without servers has no signed statement.
+    published = result.facts.get("published")
+    # A result that was computed without servers, or of several surveys, has no signed statement.
     if not isinstance(published, Published):
         return {}
     names = ("epsilon", "delta", "realized_epsilon", "realized_delta")

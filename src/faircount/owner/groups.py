@@ -14,7 +14,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from faircount.owner.folder import SurveyFolder
 from faircount.owner.group_results import MOST_ERROR, GroupResult, GroupResults, error_of
 from faircount.owner.invitation_texts import ENGLISH
 from faircount.owner.invitations import Invitee
-from faircount.owner.level_forecast import forecast_levels
+from faircount.owner.level_forecast import LevelForecast, forecast_levels
 from faircount.owner.levels import check_levels, describe_level, split_by_level
 from faircount.owner.membership import describe_group, split_people
 from faircount.owner.people import People
@@ -58,6 +58,7 @@ class GroupedSurvey:
     column: the column of the table of people that names the groups
     groups: one survey each, in the order of the table; levels the strongest first
     levels: epsilon of every group, where the groups are privacy levels; None where they are not
+    forecast: what to expect of levels together; only right after they were created
 
     >>> terms = {"question": "Tea?", "items": ["yes", "no"], "people": "people.csv"}
     >>> try:
@@ -71,6 +72,7 @@ class GroupedSurvey:
     column: str
     groups: tuple[Group, ...]
     levels: Mapping[str, float] | None = None
+    forecast: LevelForecast | None = field(default=None, compare=False)
 
     @classmethod
     def at(cls, folder: str | os.PathLike[str]) -> "GroupedSurvey":
@@ -122,6 +124,7 @@ class GroupedSurvey:
         listed = people_given(people, address_column)
         if listed is None:
             raise ParameterError("groups come from a table of people: give --people")
+        forecast = None
         given = {"delta": delta, "minimum": minimum, **options}
         if levels is None:
             members = split_people(listed, group_column)
@@ -132,7 +135,8 @@ class GroupedSurvey:
             members = split_by_level(listed, group_column, levels)
             sizes = {name: (len(found), levels[name]) for name, found in members.items()}
             # Before anything is written or a server is asked: no level can fail after another.
-            forecast_levels(form, sizes, **given).check(anyway)
+            forecast = forecast_levels(form, sizes, **given)
+            forecast.check(anyway)
         path = Path(folder)
         places = _name_folders(members)
         _write_names(path, _Names(group_column, places, levels))
@@ -156,7 +160,7 @@ class GroupedSurvey:
                 **options,
             )
             groups.append(Group(name, made))
-        return cls(path, group_column, tuple(groups), levels)
+        return cls(path, group_column, tuple(groups), levels, forecast)
 
     def describe(self) -> list[dict[str, Any]]:
         """Every group: its size, its folder, and the errors if everybody in it answers."""

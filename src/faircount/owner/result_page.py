@@ -51,8 +51,13 @@ def html_document(language: str, title: str, body: str) -> bytes:
     ).encode()
 
 
-def result_page(result: QuestionnaireResult, level: float, covers: str) -> bytes:
-    """The page of a result: bars with intervals per question, and all that belongs to them."""
+def result_page(
+    result: QuestionnaireResult, level: float, covers: str, further: Sequence[str] = ()
+) -> bytes:
+    """The page of a result: bars with intervals per question, and all that belongs to them.
+
+    further: sections that follow the estimates, in HTML
+    """
     sheet_words = sheet_words_of(result)
     words = sheet_words.general
     found = result.estimates(level, covers=covers)
@@ -74,6 +79,7 @@ def result_page(result: QuestionnaireResult, level: float, covers: str) -> bytes
     if any(question.has_outside for question in found):
         notes.insert(0, f"{words.outside_note}.")
     parts += [f"<p class=soft>{escape_html(note)}</p>" for note in notes]
+    parts += further
     warning = words.servers(record) if record is not None and record.one_operator else ""
     parts += _privacy(result.guarantee, words, warning, sheet_words.privacy_lines(result))
     parts.append(f"<h2>{words.reports}</h2>")

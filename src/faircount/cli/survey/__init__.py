@@ -16,6 +16,7 @@ SUBCOMMANDS = {
     "extend": CommandEntry("control", "Give people more time to answer."),
     "close": CommandEntry("control", "Accept no more answers and count those received."),
     "result": CommandEntry("outcome", "Verify the result and show it."),
+    "combine": CommandEntry("combined_result", "Combine surveys of different people."),
     "repeat": CommandEntry("series", "Make the next survey among the same people."),
     "trend": CommandEntry("series", "Compare the results of several surveys over time."),
     "label": CommandEntry("label", "Write what the survey promises, for people and programs."),

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from faircount.cli.options import (
     ADDRESS_COLUMN,
@@ -17,6 +18,7 @@ from faircount.cli.options import (
     parse_items,
     parse_rate_option,
 )
+from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +56,17 @@ if TYPE_CHECKING:
     metavar="TITLE",
     help="Column of --people that names everybody's group, such as a department: one survey for "
     "each group, each with the whole epsilon, in folders inside FOLDER.",
+)
+@click.option(
+    "--levels",
+    metavar="strong=0.5,normal=1|@FILE",
+    help="Named privacy levels with their epsilons, the strongest first, instead of --epsilon.",
+)
+@click.option(
+    "--level-column",
+    metavar="TITLE",
+    help="Column of --people that names everybody's privacy level, which is then public: one "
+    "survey for each of the --levels, in folders inside FOLDER, and one combined result.",
 )
 @click.option(
     "--users",
@@ -160,11 +173,16 @@ if TYPE_CHECKING:
     help="Create it even if the error exceeds the average frequency, or too few are expected.",
 )
 @JSON
+@click.pass_context
 def create_command(
+    context: click.Context,
+    /,
     folder: Path,
     people: Path | None,
     address_column: str | None,
     group_column: str | None,
+    level_column: str | None,
+    levels: str | None,
     items: str | None,
     as_json: bool,
     **given: Any,
@@ -174,16 +192,25 @@ def create_command(
     Nobody is invited yet. The survey cannot be changed afterwards: every invitation is bound by a
     hash to the questions, the number of people and the privacy parameters.
 
-    With --group-column there is one survey for each group of people. The other commands act on all
-    groups if they are given FOLDER, and on one group if they are given a folder inside it.
+    With --group-column there is one survey for each group of people, and with --level-column one
+    for each privacy level. The other commands act on all groups or levels if they are given FOLDER,
+    and on one of them if they are given a folder inside it.
     """
     from faircount.cli.show import spinner
-    from faircount.cli.survey.group_creation import create_groups
+    from faircount.cli.survey.group_creation import create_groups, create_levels
     from faircount.owner.people import read_people
     from faircount.owner.survey import Survey
 
     listed = None if people is None else read_people(people, address_column)
     listed_items = None if items is None else parse_items("--items", items)
+    if level_column is not None or levels is not None:
+        if group_column is not None:
+            raise ParameterError("people are in groups or in levels: leave one of them out")
+        # A default epsilon beside the levels is no contradiction, another one is.
+        if context.get_parameter_source("epsilon") is not ParameterSource.DEFAULT:
+            raise ParameterError("every level has its own epsilon: leave --epsilon out")
+        create_levels(folder, level_column, levels, listed, listed_items, as_json, given)
+        return
     if group_column is not None:
         create_groups(folder, group_column, listed, listed_items, as_json, given)
         return

@@ -33,7 +33,11 @@ def each_group(command: Callable[..., None]) -> Callable[..., None]:
         if options.get("out") is not None:
             raise ParameterError("--out names one file, and there are several groups: leave it out")
         grouped = GroupedSurvey.at(folder)
-        runs = _Runs(command, grouped.column, bool(options.get("as_json")))
+        # Owners are reminded wherever they look that levels are public, and of what each means.
+        remarks = {}
+        for name, epsilon in (grouped.levels or {}).items():
+            remarks[name] = f" (public level, epsilon {epsilon:g})"
+        runs = _Runs(command, grouped.column, remarks, bool(options.get("as_json")))
         for group in grouped.groups:
             runs.run(group.name, group.survey.folder.path, options)
         runs.finish()
@@ -44,9 +48,12 @@ def each_group(command: Callable[..., None]) -> Callable[..., None]:
 class _Runs:
     """The runs of one command, and what they ended with."""
 
-    def __init__(self, command: Callable[..., None], column: str, as_json: bool) -> None:
+    def __init__(
+        self, command: Callable[..., None], column: str, remarks: dict[str, str], as_json: bool
+    ) -> None:
         self.command = command
         self.column = column
+        self.remarks = remarks
         self.as_json = as_json
         self.documents: dict[str, Any] = {}
         self.failed: dict[str, str] = {}
@@ -60,7 +67,8 @@ class _Runs:
                 with redirect_stdout(printed):
                     self.command(folder=folder, **options)
             else:
-                click.echo(f"\n{escape_controls(self.column)}: {escape_controls(name)}")
+                remark = self.remarks.get(name, "")
+                click.echo(f"\n{escape_controls(self.column)}: {escape_controls(name)}{remark}")
                 self.command(folder=folder, **options)
         except click.exceptions.Exit as ending:
             self.code = max(self.code, ending.exit_code)

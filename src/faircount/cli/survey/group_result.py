@@ -10,6 +10,7 @@ from faircount.core.errors import ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from faircount.owner.exports import View
     from faircount.owner.group_results import GroupResults
 
 GROUPS_IN_A_ROW = 4
@@ -17,21 +18,29 @@ INCOMPLETE = 4  # exit code if a group ended without a result, as for a single s
 
 
 def show_groups(
-    folder: Path, *, wait: bool, level: float, as_json: bool, files: dict[str, Path | None]
+    folder: Path, view: "View", wait: bool, as_json: bool, files: dict[str, Path | None]
 ) -> None:
-    """Show the results of all groups in a folder."""
+    """Show the results of all groups in a folder, and of privacy levels the combined one."""
     from faircount.cli.show import console, print_json
+    from faircount.cli.survey.combined_result import deliver_combined
     from faircount.core.files import write_durably
     from faircount.owner.folder import PUBLIC
     from faircount.owner.groups import GroupedSurvey
 
+    grouped = GroupedSurvey.at(folder)
     others = [name for name, path in files.items() if path is not None and name != "csv"]
-    if others:
+    if others and grouped.levels is None:
         raise ParameterError(
             f"--{others[0]} is for one group: give the folder of a group, or --csv for all of them"
         )
-    grouped = GroupedSurvey.at(folder)
     results = grouped.result(wait=wait)
+    level = view.level
+    if grouped.levels is not None and results.is_complete:
+        deliver_combined(results.combine(), view, as_json, files, are_levels=True)
+        return
+    if others:
+        # A file of some levels would be taken for the result of all.
+        results.combine()
     if results.questionnaire is None and any(group.ending is None for group in results.groups):
         raise ParameterError(
             f"no group is over yet: `faircount survey status {folder}` says what they wait for, "
@@ -44,6 +53,8 @@ def show_groups(
         print_json(results.to_dict(level))
     else:
         _show(console(), results, level)
+        if grouped.levels is not None:
+            click.echo("Not every level has a result, so they are not combined.")
         if table is not None:
             click.echo(f"Written to {table}")
     if not results.is_complete:

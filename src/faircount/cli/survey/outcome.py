@@ -128,11 +128,12 @@ def result_command(
     code is 4. Every file names the survey, its question and dates, how many people were invited,
     responded and were counted, and the guarantee.
 
-    The results of a survey in groups are shown side by side.
+    The results of a survey in groups are shown side by side; those of privacy levels are combined.
     """
     from faircount.cli.show import console, print_json, spinner
     from faircount.cli.show_questions import show_questions
     from faircount.cli.survey.group_result import show_groups
+    from faircount.cli.survey.targets import check_targets
     from faircount.core.errors import RemoteError
     from faircount.core.validation import check_fraction
     from faircount.owner.exports import View, plain_result, save_result
@@ -142,9 +143,9 @@ def result_command(
 
     check_fraction("level", level)
     if is_grouped(folder):
-        show_groups(folder, wait=wait, level=level, as_json=as_json, files=files)
+        show_groups(folder, View(level, covers, consistent), wait, as_json, files)
         return
-    targets = _check_targets(files)
+    targets = check_targets(files)
     view = View(level, covers, consistent)
     survey = Survey.at(folder)
     try:
@@ -168,23 +169,6 @@ def result_command(
     show_questions(console(), result, level, covers)
     for target in targets:
         click.echo(f"Written to {target}")
-
-
-def _check_targets(files: dict[str, Path | None]) -> list[Path]:
-    """The files that were asked for; refused if one cannot be written as its option says."""
-    from faircount.owner.exports import FIGURES, check_file
-
-    targets = []
-    for option, path in files.items():
-        if path is None:
-            continue
-        kinds = FIGURES if option == "plot" else (option,)
-        if path.suffix.lower().removeprefix(".") not in kinds:
-            names = ", ".join(f".{kind}" for kind in kinds)
-            raise ParameterError(f"--{option} writes a file that ends in {names}, not {path.name}")
-        check_file(path)
-        targets.append(path)
-    return targets
 
 
 def _show_aborted(ending: "Aborted", as_json: bool) -> None:
