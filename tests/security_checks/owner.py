@@ -24,5 +24,6 @@ MUTANTS = (
     Mutant("sheet-cells", NEVER, f"{PEOPLE} -k many_cells"),
     Mutant("group-folder", becomes("False"), f"{GROUPS} -k damaged"),
     Mutant("one-group", NEVER, f"{GROUPS} -k twice"),
+    Mutant("disjoint-people", NEVER, "tests/unit/owner/test_levels.py -k finished"),
     Mutant("unsure-mail", NEVER, f"{MAIL} -k silently"),
 )
