@@ -47,6 +47,7 @@ def _describe_branch(questionnaire: "Questionnaire", number: int) -> str:
     if branch is None:
         return ""
     earlier = questionnaire.questions[branch.question]
+    # A questionnaire allows no other kind; the test is for the type checker.
     choices = earlier.choices if isinstance(earlier, ChoiceQuestion) else ()
     listed = " or ".join(escape_controls(choices[item]) for item in branch.items)
     return f"(only after {listed} in question {branch.question + 1})\n"
@@ -64,6 +65,7 @@ def _show_possible(out: "Console", question: "Question") -> None:
     else:
         lines = _number_lines(_items_of(question))
     if isinstance(question, SeveralItems):
+        # A limit of all items limits nothing, and is not worth a number.
         limit = "any of them" if question.limit == len(question.items) else f"{question.limit}"
         lines.append(("", limit if limit == "any of them" else f"at most {limit} of them"))
     if question.skip:
@@ -97,6 +99,7 @@ def ask_questions(out: "Console", questionnaire: "Questionnaire") -> "Sheet":
     sheet: list[Answer] = []
     for number, question in enumerate(questionnaire.questions):
         if not questionnaire.is_asked(number, sheet):
+            # Answered for them: the report must have all bits, whoever was asked.
             sheet.append(question.not_applicable)
             continue
         if len(questionnaire) > 1:
@@ -104,6 +107,7 @@ def ask_questions(out: "Console", questionnaire: "Questionnaire") -> "Sheet":
             out.print(f"\n{title}", markup=False)
             _show_possible(out, question)
         sheet.append(_ask(question))
+    # Once more as a whole, as the page and Python do it: what is sent was checked in one place.
     return questionnaire.check_sheet(sheet)
 
 
@@ -120,6 +124,7 @@ def _ask(question: "Question") -> "Answer":
         row = _ask_position(f"Number of your answer to {question.text}", len(question.rows), False)
         text = f"Number of your answer to {question.columns_text}"
         column = _ask_position(text, len(question.columns), False)
+        # The cells of a table are numbered row by row. Neither is None, since a table has no skip.
         return (row or 0) * len(question.columns) + (column or 0)
     position = _ask_position(f"Number of your answer{skip}", len(_items_of(question)), bool(skip))
     return question.check_answer(position)
@@ -156,8 +161,10 @@ def _ask_several(question: "SeveralItems", skip: str) -> "Answer":
         written = given.strip()
         if skip and written == NOT_SAID:
             return None
+        # An empty line would do as well, but click takes it for no answer and asks again.
         if written == NONE_OF_THEM:
             return ()
+        # People separate numbers by commas, by spaces or by both.
         parts = written.replace(",", " ").split()
         chosen = [_read_number_of_item(part, len(question.items)) for part in parts]
         try:
@@ -180,6 +187,7 @@ def _ask_number(question: Any, skip: str) -> "Answer":
         try:
             steps: int = question.check_answer(read_number(question, given))
             return steps
+        # The message of the parser speaks of steps, which nobody here has seen.
         except AnswerError:
             raise click.UsageError(f"your answer must be {text}") from None
 

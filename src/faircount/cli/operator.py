@@ -37,6 +37,7 @@ def operator() -> None:
 @CERTIFICATES
 def surveys_command(address: str, token_file: Path, certificates: str | None) -> None:
     """List all surveys on the server, with phase and owner."""
+    # Imported in the command: `faircount --help` must not wait for what it does not use.
     from rich.table import Table
 
     from faircount.cli.show import console
@@ -73,6 +74,7 @@ def stop_command(
     Budget that was reserved stays spent.
     """
     if not yes:
+        # By its id, as the list of all surveys shows it.
         click.confirm(f"End the survey {survey} without a result?", abort=True)
     _call(address, token_file, certificates, "POST", f"{_path(survey)}/stop", {"reason": reason})
     click.echo("The survey is stopped on this server.")
@@ -112,6 +114,7 @@ def erase_command(
     """
     if not yes:
         click.confirm(f"Erase the survey {survey} from this server?", abort=True)
+    # The server refuses it while the survey runs; stopping it is a decision of its own.
     _call(address, token_file, certificates, "DELETE", _path(survey))
     click.echo("The survey is erased on this server.")
 
@@ -143,6 +146,7 @@ def receipts_command(
 
 
 def _path(survey: str) -> str:
+    # Quoted whole: with a slash in it, an id could name another call.
     return f"/v1/operator/surveys/{quote(survey, safe='')}"
 
 
@@ -162,5 +166,6 @@ def _server(address: str, token_file: Path, certificates: str | None) -> "Remote
     from faircount.client.invitation_codes import server_address
     from faircount.core.files import read_file
 
+    # From a file and never from an option, which other users of the machine could see.
     token = read_file(token_file, "the server wrote it to its folder at its first start")
     return RemoteServer(server_address(address), token=token.decode().strip(), verify=certificates)

@@ -25,6 +25,7 @@ def show_questions(
     if result.record is not None:
         out.print(make_definitions(words.general.record_lines(result.record)))
         out.print()
+    # The record of a survey begins with its title.
     title = result.questionnaire.title if result.record is None else ""
     heading = f"{title}: {words.heading(result)}" if title else words.heading(result)
     out.print(heading, markup=False)
@@ -74,8 +75,10 @@ def _print_question(
     from faircount.estimation.question_estimates import decimals_of
     from faircount.estimation.sheet_estimates import is_outside, is_share
 
+    # Where one row is marked, the others get a space, so that the numbers stay aligned.
     unmarked = " " if question.has_outside else ""
     shows_consistent = question.unusual_sum is not None
+    # Means have no bar: their numbers have another scale.
     longest = max([row.estimate for row in question.estimates if is_share(row)], default=0.0)
     item_heading, estimate_heading, *_, consistent_heading = words.general.columns
     level = question.coverage.level
@@ -94,6 +97,7 @@ def _print_question(
         if shows_consistent:
             cells.append(words.value(row, row.consistent, digits))
         if truth is not None:
+            # The truth is known of the answers, not of what is derived from them.
             is_known = place < len(truth)
             cells.append(words.value(row, truth[place], digits) if is_known else "")
         share = row.estimate / longest if is_share(row) and longest > 0 else 0.0

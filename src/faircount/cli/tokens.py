@@ -44,6 +44,7 @@ def add_command(
     """Print a new token for somebody; KIND is owner or operator."""
     from faircount.server.common.tokens import Scope, add_token, fresh_token
 
+    # Made before the transaction and printed after it: a token on the screen is one that works.
     fresh = fresh_token()
 
     async def add(server: "Server") -> None:
@@ -71,6 +72,7 @@ def list_command(role: str, settings: Path | None, data: str | None) -> None:
 
     table = Table("id", "name", "kind", "made", "state", "surveys", "budgets", box=None)
     for entry in _with_server(role, settings, data, read):
+        # So that an operator sees what hangs on a token before revoking it.
         numbers = (str(entry.surveys), str(entry.populations))
         made = _day(entry.created_at)
         table.add_row(entry.id, entry.name, str(entry.scope), made, _state(entry), *numbers)
@@ -109,6 +111,7 @@ def revoke_command(role: str, token_id: str, settings: Path | None, data: str | 
 
     async def revoke(server: "Server") -> "TokenInfo":
         async with server.database.write() as tx:
+            # The anchor remembers it, or a restored backup would let the token in again.
             return await revoke_tokens(tx, server.anchor, token_id)
 
     revoked = _with_server(role, settings, data, revoke)
@@ -159,6 +162,7 @@ def _with_server(
         try:
             return await work(server)
         finally:
+            # Also after an error: a running server shares this database and its connections.
             await server.database.close()
 
     return asyncio.run(run())

@@ -51,6 +51,7 @@ def _total_delta(hidden: int, p: float, epsilon: float, releases: int) -> float:
 
 def count_hidden_holders(wanted: Requirements) -> int:
     """Return k - t - d, the other holders who neither collude nor drop out; at least one."""
+    # All users but the one in question, dealt out evenly: a higher floor is impossible.
     largest = (wanted.users - 1) // wanted.items
     if wanted.floor > largest:
         raise RefusedError(
@@ -129,6 +130,7 @@ class Sampling(FrequencyMechanism):
             set_fields(self, epsilon=check_epsilon(self.epsilon))
         if self.delta is not None:
             set_fields(self, delta=check_probability("delta", self.delta))
+        # A floor that cannot be true would make every guarantee below an empty one.
         if self.users is not None and self.floor and self.users <= self.N * self.floor:
             raise RefusedError(
                 f"{self.users} users cannot give each of {self.N} items {self.floor} holders "
@@ -139,6 +141,7 @@ class Sampling(FrequencyMechanism):
     @classmethod
     def calibrate(cls, wanted: Requirements) -> CalibrationResult:
         """Return the mechanism with the largest p that the floor allows."""
+        # p for all releases together: the coins of one are independent of those of the others.
         hidden = count_hidden_holders(wanted)
         p = sampling_probability_for_releases(hidden, wanted.epsilon, wanted.delta, wanted.releases)
         mechanism = cls(**wanted.population, **wanted.promised_budget, p=p, floor=wanted.floor)
@@ -178,6 +181,7 @@ class Sampling(FrequencyMechanism):
     @cached_property
     def coin(self) -> DrawTable:
         """The user's Bernoulli(p) coin, exact to 128 bits."""
+        # From integers, so that the coin has exactly the probability that the guarantee assumes.
         return DrawTable.coin(self.rate)
 
     def channel(self, included: int) -> Channel:
@@ -188,6 +192,7 @@ class Sampling(FrequencyMechanism):
         """Sample the revealed sums for a population given as counts, in O(N)."""
         holders = check_counts(population, items=self.N)
         hit = self.channel(int(holders.sum())).hit
+        # For simulations only: a survey draws every user's own coin (`respond`).
         return np.asarray(rng.binomial(holders, hit), dtype=np.int64)
 
     def hidden_holders(self, adversary: Adversary) -> int:
@@ -197,6 +202,7 @@ class Sampling(FrequencyMechanism):
         """
         if adversary == COLLECTOR:
             return 0
+        # The worst case: all of them hold the same item as the user in question.
         return max(0, self.floor - adversary.insiders - self.dropouts)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:

@@ -68,6 +68,7 @@ def abort_command(folder: Path, reason: str, yes: bool, as_json: bool) -> None:
         # A program cannot answer a prompt, and nobody could have confirmed the end.
         if as_json:
             raise ParameterError("--json asks no questions: give --yes")
+        # Named by its question: several surveys may be open, and this cannot be undone.
         click.confirm(
             f"End the survey {survey.params.questionnaire.text!r} without a result? All answers "
             "are deleted, and this cannot be undone",
@@ -109,6 +110,7 @@ def hand_over_command(folder: Path, coordinator: str | None, aggregator: str | N
     then on your tokens do nothing with this survey: give the folder, which has the invitations, to
     the new owner, who continues with faircount survey use-tokens.
     """
+    # One of them is enough, for owners who have a new id at one server only.
     if coordinator is None and aggregator is None:
         raise ParameterError("give --coordinator, --aggregator or both: the ids of the new owner")
     _load(folder).hand_over(coordinator=coordinator, aggregator=aggregator)

@@ -212,6 +212,7 @@ def create_command(
         create_levels(folder, level_column, levels, listed, listed_items, as_json, given)
         return
     if group_column is not None:
+        # Before anything is sent to the servers: a group is a survey of its own.
         create_groups(folder, group_column, listed, listed_items, as_json, given)
         return
     with spinner("comparing mechanisms and fetching keys from both servers ..."):
@@ -230,6 +231,7 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
     params = survey.params
     advice = survey.advice
     assert advice is not None  # noqa: S101 - a survey that was just created has it
+    # What people will read, so that the owner sees the promise before anybody else does.
     promise = promise_to_participants(params.epsilon, params.delta, params.single_epsilon)
     if as_json:
         print_json(
@@ -259,6 +261,7 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
         )
         return
     out = console()
+    # Without markup, here and below: brackets in a question are not styles.
     out.print(advice.description, markup=False)
     if advice.sheet is not None:
         show_question_errors(out, advice.sheet)
@@ -285,6 +288,7 @@ def _operators(survey: "Survey") -> "Iterator[dict[str, str]]":
 
     for server, role in zip(("coordinator", "aggregator"), ROLES, strict=True):
         name, key = operator_of(survey.params, role)
+        # A server states its operator's name itself, with any characters.
         shown = escape_controls(name) or "an operator without a name"
         yield {"server": server, "name": shown, "fingerprint": format_fingerprint(key)}
 
@@ -310,6 +314,7 @@ def _notes_about(survey: "Survey", own_budget: bool) -> list[str]:
             "without proofs a malicious client can change any count; --mechanism auto chooses one "
             "with proofs"
         )
+    # Parameters cannot be changed: a population that is not named now cannot be named later.
     if own_budget:
         notes.append(
             "this survey has a budget of its own; name a --population if the same people are asked "

@@ -28,6 +28,7 @@ def each_group(command: Callable[..., None]) -> Callable[..., None]:
         if not is_grouped(folder):
             command(folder=folder, **options)
             return
+        # A second table could move people between groups, whose invitations exist.
         if options.get("people") is not None:
             raise ParameterError("the people of every group are known: leave --people out")
         if options.get("out") is not None:
@@ -64,12 +65,15 @@ class _Runs:
         printed = StringIO()
         try:
             if self.as_json:
+                # The command prints its own document, which becomes one entry of the document of
+                # all groups.
                 with redirect_stdout(printed):
                     self.command(folder=folder, **options)
             else:
                 remark = self.remarks.get(name, "")
                 click.echo(f"\n{escape_controls(self.column)}: {escape_controls(name)}{remark}")
                 self.command(folder=folder, **options)
+        # The largest code of all groups, so that a script notices the worst of them.
         except click.exceptions.Exit as ending:
             self.code = max(self.code, ending.exit_code)
         except FaircountError as problem:

@@ -132,6 +132,7 @@ def _show(made: "GroupedSurvey", as_json: bool) -> None:
     rows = []
     for group in facts:
         errors = group["half_widths"]
+        # Said before anybody is invited: nobody should answer a question that is never shown.
         shown = [error for error in errors if error <= MOST_ERROR]
         note = "" if len(shown) == len(errors) else f"{len(errors) - len(shown)} too few to show"
         rows.append(

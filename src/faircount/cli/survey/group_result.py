@@ -41,6 +41,7 @@ def show_groups(
     if others:
         # A file of some levels would be taken for the result of all.
         results.combine()
+    # Groups end one by one; those that are over are shown beside the others.
     if results.questionnaire is None and any(group.ending is None for group in results.groups):
         raise ParameterError(
             f"no group is over yet: `faircount survey status {folder}` says what they wait for, "

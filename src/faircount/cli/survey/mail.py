@@ -110,13 +110,16 @@ def mail_command(
     from faircount.owner.mail_texts import read_template
     from faircount.owner.survey import Survey
 
+    # Read and checked before the first mail, which nobody can take back.
     own_text = None if template is None else read_template(template)
     mailing = Mailing(Survey.at(folder), sender, remind, own_text)
     if dry_run:
+        # Neither mail server nor confirmation: this is for looking at the mails first.
         _show_files(mailing.write(), as_json)
         return
     chosen = _server_of(server)
     if not yes:
+        # With --json the question goes to the error stream, so that the output stays one document.
         click.confirm(_question(mailing, chosen), abort=True, err=as_json)
     report = mailing.send(chosen, rate=rate, retry_unsure=retry_unsure, again=again)
     _show(report, as_json)
@@ -140,12 +143,14 @@ def _server_of(given: dict[str, Any]) -> "MailServer":
         given["smtp_security"],
         given["smtp_user"],
         # Without an account the password in the environment is for something else.
+        # Line ends of the file are no part of the password, other spaces at its ends may be.
         password.strip("\r\n") if given["smtp_user"] else "",
         given["certificates"],
     )
 
 
 def _question(mailing: "Mailing", server: "MailServer") -> str:
+    # Made now, so that a template with a mistake fails before the question and not after it.
     letters = mailing.letters()
     whom = "everybody who has not answered" if mailing.remind else "everybody"
     return (
@@ -188,6 +193,7 @@ def _show(report: "MailReport", as_json: bool) -> None:
         return
     before = f" ({report.before:,} had theirs before)" if report.before else ""
     click.echo(f"{len(report.sent):,} {report.kind}s were sent{before}.")
+    # Three lists, since each needs something else: a new address, patience, or a decision.
     _list(report.refused, "The mail server refused the address of")
     _list(report.postponed, "Not sent for now, run the command again later:")
     _list(

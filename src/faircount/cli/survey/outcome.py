@@ -149,6 +149,7 @@ def result_command(
     view = View(level, covers, consistent)
     survey = Survey.at(folder)
     try:
+        # Without --wait the answer comes at once, and a spinner would only flicker.
         with spinner(WAITING) if wait else nullcontext():
             result = survey.latest_ending(wait=wait)
     except RemoteError as problem:
@@ -160,7 +161,9 @@ def result_command(
         ) from None
     if isinstance(result, Aborted):
         _show_aborted(result, as_json)
+        # An exit code of its own: a script must not take an aborted survey for a failed command.
         raise click.exceptions.Exit(NO_RESULT)
+    # Before the result is printed, so that a full disk is not scrolled away.
     for target in targets:
         save_result(result, target, view)
     if as_json:

@@ -53,6 +53,7 @@ def describe_status(
     """Labels and texts about what the coordinator reports."""
     phase = PHASES[status["phase"]]
     if status.get("attempt"):
+        # Counted from 0 on the wire, from 1 by people.
         phase += f" (attempt {status['attempt'] + 1})"
     yield "status", phase
     yield "answers", _describe_answers(status)
@@ -68,6 +69,7 @@ def describe_status(
 
 def _describe_answers(status: dict[str, Any]) -> str:
     text = f"{status['responses']:,} of {status['invited']:,} people"
+    # By the coordinator's count: reports that the aggregator refuses later are still among them.
     missing = status["minimum"] - status["responses"]
     if missing <= 0:
         return f"{text}; the minimum of {status['minimum']:,} is reached"
@@ -148,6 +150,7 @@ def _format_with_distance(time: str, now: datetime) -> str:
     """A time with how long that is from now."""
     seconds = (datetime.fromisoformat(time) - now).total_seconds()
     if seconds <= 0:
+        # The deadline has passed, and no worker has noticed it yet.
         return f"{format_local_time(time)} (now)"
     for unit, length in _UNITS:
         count = round(seconds / length)

@@ -77,11 +77,14 @@ def trend_command(
     from faircount.owner.survey import Survey
 
     if plot is not None:
+        # First of all: a format that cannot be written is no reason to wait for the servers.
         check_figure(plot)
+    # In the order given, and not by date: whoever compares two designs has no order of time.
     first, *others = [Survey.at(folder) for folder in folders]
     trend = first.trend(*others, level=level, covers=covers)
     if csv_file is not None:
         rows = trend.rows()
+        # All rows have the same keys in the same order, since one function makes them.
         table = write_csv(list(rows[0]), [list(row.values()) for row in rows])
         write_durably(csv_file, table, PUBLIC)
     if plot is not None:
@@ -134,4 +137,4 @@ def _show_question(out: "Console", trend: "Trend", question: "QuestionTrend") ->
             [label, describe_change(row, estimate)]
             for label, row, estimate in trend_rows(question, change)
         ]
-        out.print(make_table(["item", "change, in percentage points"], rows, left=(0, 1)))
+        out.print(make_table(["item", "change"], rows, left=(0, 1)))

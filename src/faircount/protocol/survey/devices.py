@@ -43,6 +43,8 @@ def sign_for_device(
     kind: type[M], params: SurveyParameters, access: bytes, device: SigningKey
 ) -> M:
     """A message that shows the invitation, with the signature of the device that answered."""
+    # The digest of the parameters is signed as well: the same message in another survey is
+    # worthless.
     unsigned = kind(params.survey, access, device.public, bytes(64))
     return replace(unsigned, signature=device.sign(_signed_bytes(params, unsigned)))
 

@@ -51,6 +51,8 @@ class Keys:
     s2_operator_key: bytes = NO_KEY  # Ed25519, of the organization that runs the aggregator
 
     def __post_init__(self) -> None:
+        # Lengths only: a key that is no point of the curve fails where it is used, for its own
+        # server.
         if any(len(getattr(self, key.name)) != 32 for key in fields(self)):
             raise ParameterError("server keys and commitments have 32 bytes each")
 
@@ -105,8 +107,10 @@ class SurveyParameters:
         check_integer("grace", self.grace, most=canonical.LARGEST)
         for seconds in self.phase_seconds:
             check_integer("phase_seconds", seconds, most=canonical.LARGEST)
+        # At least two: a sum over one report is that report.
         check_integer("minimum", self.minimum, least=2, most=self.n_max)
         check_integer("attempts", self.attempts, least=1, most=1 << 16)
+        # Numbers of people travel as U32.
         check_integer("n_max", self.n_max, least=2, most=1 << 31)
         if self.relation is not Relation.REPLACE_ONE:
             # Who takes part is known, so hiding whether somebody does cannot be promised.
@@ -119,6 +123,7 @@ class SurveyParameters:
         self.mechanism.check_questionnaire(self.questionnaire)
         self.topology.adapt_mechanism(self.mechanism)  # refuses what cannot run there
         self.topology.check(self)
+        # Computed again by every reader: an owner who writes a smaller minimum promises too much.
         needed = minimum_responses(self.mechanism, self.epsilon, self.delta)
         if self.minimum < needed:
             raise RefusedError(
@@ -249,9 +254,9 @@ def default_dropout_allowance(users: int) -> int:
 def default_minimum(mechanism: FieldMechanism) -> int:
     """The minimum number of responses unless the owner gives another.
 
-    Where users make the noise, everybody who may be missing costs accuracy: the default leaves
-    room for a few. Where the servers add it, the guarantee and the noise are the same for any
-    number of responses. The minimum then only keeps a result from being about a handful of people:
+    Where users make the noise, everybody who may be missing costs accuracy: the default allows for
+    a few. Where the servers add it, the guarantee and the noise are the same for any number of
+    responses. The minimum then only keeps a result from being about a handful of people:
     a quarter of the invited, at least ten, but never more than half, for surveys of a few people.
     """
     users = mechanism.n
@@ -305,6 +310,7 @@ def propose(
         deltas = (
             remaining_guarantee(adapted, size, promised).delta for size in (fewest, adapted.n)
         )
+        # Both ends, since delta may rise or fall with the number of responses.
         bound = canonical.parse_real(canonical.format_upper_bound(max(deltas)))
     terms = {"attempts": topology.attempts, **topology.default_terms(adapted, others), **others}
     return SurveyParameters(

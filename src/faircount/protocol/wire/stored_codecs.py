@@ -53,6 +53,7 @@ class Boolean(FieldCodec):
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         """Append 1 or 0."""
+        # By truth and not by value: NumPy's booleans are stored like Python's.
         parts.append(b"\1" if value else b"\0")
 
     def read(self, data: bytes, at: int) -> tuple[bool, int]:
@@ -103,6 +104,7 @@ class TaggedUnion(FieldCodec):
         for position, kind in enumerate(self.classes):
             if not isinstance(value, kind):
                 continue
+            # The position and no name: a class may be renamed, and stored states stay readable.
             parts.append(bytes((position,)))
             form = self.codecs[position]
             if form is not None:
@@ -192,6 +194,7 @@ class MapOf(FieldCodec):
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         """Append the count, then key and value of every entry."""
+        # Not sorted, unlike a set: the order in which entries came is part of some states.
         ListOf(FixedTuple((self.key, self.value))).write(value.items(), parts)
 
     def read(self, data: bytes, at: int) -> tuple[dict[Any, Any], int]:
