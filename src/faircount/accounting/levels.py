@@ -50,7 +50,8 @@ COIN_BITS = 128
 NEVER = 0
 ALWAYS = 1 << COIN_BITS
 
-FEWEST, MOST = 2, 3
+FEWEST = 2
+MOST = 3
 """How many levels a survey offers. More of them gain next to nothing, and nobody could choose."""
 
 LARGEST_RATIO = 3
@@ -174,7 +175,8 @@ class Levels:
 
     def level_loss(self, level: int, other: int) -> float:
         """Return what is lost if a person's level changes and the answer does not."""
-        p, q = self.probability(level), self.probability(other)
+        p = self.probability(level)
+        q = self.probability(other)
         gains = _gain(p, self.half) - _gain(q, self.half)
         falls = _fall(p, self.half) - _fall(q, self.half)
         return max(abs(gains), abs(falls))

@@ -145,7 +145,8 @@ def sum_of_laws(laws: Sequence[NoiseLaw]) -> NoiseLaw:
     first, *others = laws
     if any(law.scale != first.scale for law in others):
         raise ParameterError("laws with different steps are not added")
-    low, pmf = first.low, first.pmf
+    low = first.low
+    pmf = first.pmf
     for law in others:
         low, pmf = _cut_tails(low + law.low, _convolve(pmf, law.pmf))
     return NoiseLaw(low, pmf / pmf.sum(), first.scale)

@@ -129,7 +129,8 @@ class ServerLevels(ServerSheets):
         found = []
         for (inside, _), size in pairs:
             found.append(_adds_up_to_one(range(inside, inside + 2 * size)))
-        first, count = self.bit_starts[0][0], self._sizes[0]
+        first = self.bit_starts[0][0]
+        count = self._sizes[0]
         for (_, outside), size in pairs[1:]:
             # Inside at the first question or outside at this one, and never both.
             # check: one-side - who is inside for some questions only spoils the number inside
