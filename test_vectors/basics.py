@@ -39,6 +39,18 @@ class Listed(Entropy):
         self._next += out.size
 
 
+class Prepared(Entropy):
+    """These bytes as a source of randomness; there are no others."""
+
+    def __init__(self, data: bytes) -> None:
+        self._left = data
+
+    def fill(self, out: Any) -> None:
+        """The next bytes."""
+        taken, self._left = self._left[: out.size], self._left[out.size :]
+        out[:] = np.frombuffer(taken, dtype=np.uint8)
+
+
 def pair(number: int) -> KeyPair:
     """The key pair with this number."""
     return StandardCrypto().keypair_from(secret(number))

@@ -51,7 +51,7 @@ NAMES = {
         "operators",
         "bad_operators",
     ),
-    proofs: ("sheets", "proven_reports", "bad_reports", "placed_coins"),
+    proofs: ("sheets", "levels", "proven_reports", "bad_reports", "placed_coins"),
 }
 FILES: dict[str, Callable[[], list[basics.Case]]] = {
     name: getattr(module, name) for module, names in NAMES.items() for name in names

@@ -3,13 +3,15 @@
 from typing import Any
 
 import numpy as np
-from basics import Case, Listed, secret
-from surveys import QUESTIONNAIRE, SHEETS, proven_surveys
+from basics import Case, Listed, Prepared, secret
+from surveys import QUESTIONNAIRE, SHEETS, leveled_survey, proven_surveys
 
+from faircount.accounting.levels import ALWAYS
 from faircount.core.arrays import Residues
 from faircount.core.questions import Sheet
 from faircount.core.questions.published import to_plain
 from faircount.demo.invalid_reports import INVALID
+from faircount.mechanisms.server_levels import ServerLevels
 from faircount.mechanisms.verified import as_verified
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers.reports import (
@@ -86,12 +88,15 @@ def proven_reports() -> list[Case]:
         reports = []
         for number, sheet in enumerate(_sheets(params)):
             coins = [(number >> coin) & 1 for coin in range(layout.coins)]
-            bits = as_verified(params.mechanism).report_bits(sheet, Listed())
+            level = number % 3 if isinstance(params.mechanism, ServerLevels) else 0
+            bits = as_verified(params.mechanism).report_bits(sheet, Listed(), level)
             # The coins of a report are known here, instead of drawn.
             bits[layout.answer_bits :] = coins
             blind = expand(secret(50 + number), layout.q, layout.degree)
             row = prove(layout, bits.astype(np.uint64), blind)
-            reports.append({"sheet": sheet, **_verify_row(params, row, 60 + number)})
+            reports.append(
+                {"sheet": sheet, "level": level, **_verify_row(params, row, 60 + number)}
+            )
         made.append({**_describe_query(params), "reports": reports})
     return made
 
@@ -100,7 +105,36 @@ def _sheets(params: SurveyParameters) -> list[Sheet]:
     """Every answer to a single question, and four sheets of the questionnaire."""
     if len(params.questionnaire) == 1:
         return [(item,) for item in range(params.N)]
-    return list(SHEETS)
+    return [sheet[: len(params.questionnaire)] for sheet in SHEETS]
+
+
+def levels() -> list[Case]:
+    """The coins of hidden privacy levels, and the bits of sheets by level and random bytes."""
+    params = leveled_survey()
+    mechanism = params.mechanism
+    assert isinstance(mechanism, ServerLevels)  # noqa: S101 - the survey was made with it
+    reports = []
+    for level, coin in enumerate(mechanism.levels.coins):
+        # On both sides of the coin: inside is what lies below it.
+        for drawn in {0, max(coin - 1, 0), min(coin, ALWAYS - 1), ALWAYS - 1}:
+            random = drawn.to_bytes(16, "big")
+            for sheet in _sheets(params)[:2]:
+                bits = mechanism.report_bits(sheet, Prepared(random), level)
+                cells = [sum(int(bits[bit]) for bit, _ in cell) for cell in mechanism.openings]
+                known = {"sheet": sheet, "level": level, "random": random}
+                reports.append({**known, "bits": bits.tolist(), "cells": cells})
+    reports.sort(key=lambda report: (report["level"], report["random"], report["sheet"]))
+    constraints = [
+        {"weights": constraint.weights, "value": constraint.value}
+        for constraint in mechanism.constraints
+    ]
+    openings = [{"weights": weights} for weights in mechanism.openings]
+    losses = [
+        dict(zip(("answer", "both"), mechanism.levels.stated_losses(level), strict=True))
+        for level in range(len(mechanism.levels))
+    ]
+    form = {"constraints": constraints, "openings": openings, "losses": losses}
+    return [{"published": params.published.decode(), **form, "reports": reports}]
 
 
 def sheets() -> list[Case]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from basics import SURVEY, Case, Listed, pair, secret
 
+from faircount.accounting.levels import Levels
 from faircount.core.arrays import Residues
 from faircount.core.questions import (
     AnyOf,
@@ -28,6 +29,7 @@ from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.server_levels import ServerLevels
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.mechanisms.two_stage import TSSPrime
@@ -144,11 +146,29 @@ def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
 
 def _first_sheet(params: SurveyParameters) -> Sheet:
     """The second answer to a single question, or the first sheet of the questionnaire."""
-    return (1,) if len(params.questionnaire) == 1 else SHEETS[0]
+    questions = len(params.questionnaire)
+    return (1,) if questions == 1 else SHEETS[0][:questions]
+
+
+def leveled_survey() -> SurveyParameters:
+    """The first two questions of the questionnaire, with three hidden privacy levels."""
+    return parameters(
+        mechanism=ServerLevels(
+            questionnaire=Questionnaire(QUESTIONNAIRE.questions[:2], "Drinks at work", "en"),
+            groups=split_epsilon(0.25, [[1], [0]], [1.0, 2.0]),
+            levels=Levels.of({"very strong": 0.25, "strong": 0.5, "normal": 1.0}),
+            epsilon=1.0,
+            users=10,
+        ),
+        delta=1e-6,
+        minimum=2,
+    )
 
 
 def proven_surveys() -> tuple[SurveyParameters, ...]:
-    """Surveys with validity proofs: noise from both servers, joint, Laplace or coins, or placed coins."""
+    """Surveys with validity proofs: noise from both servers, joint, with levels, Laplace or coins,
+    or placed coins.
+    """
     return (
         parameters(
             mechanism=ServerSheets(
@@ -168,6 +188,7 @@ def proven_surveys() -> tuple[SurveyParameters, ...]:
             delta=1e-6,
             minimum=2,
         ),
+        leveled_survey(),
         parameters(mechanism=PlacedCoins(items=ITEMS, users=10, epsilon=1.0, coins=8), minimum=10),
     )
 
@@ -217,6 +238,10 @@ def bad_params() -> list[Case]:
         settings = {**survey["settings"], **change}
         return canonical.encode({**survey, "settings": settings}).decode()
 
+    leveled = json.loads(leveled_survey().published)
+    strongest, strong, weakest = leveled["settings"]["levels"]
+    often = {**leveled["derived"], "coins": ["0", str(1 << 127), str(1 << 128)]}
+
     cases = {
         "a float": good.replace('"minimum":80', '"minimum":80.0'),
         "an exponent": good.replace('"minimum":80', '"minimum":8e1'),
@@ -251,6 +276,24 @@ def bad_params() -> list[Case]:
         "more coins than epsilon and delta need": canonical.encode(
             {**coins, "derived": {**coins["derived"], "D": coins["derived"]["D"] + 1}}
         ).decode(),
+        "a coin that counts people again too often": canonical.encode(
+            {**leveled, "derived": often}
+        ).decode(),
+        "levels that do not ascend": other_settings(leveled, levels=[strong, strongest, weakest]),
+        "two levels of one name": other_settings(
+            leveled, levels=[strongest, {**strong, "name": strongest["name"]}, weakest]
+        ),
+        "a single level": other_settings(leveled, levels=[weakest]),
+        "a promise of the strongest level only": canonical.encode(
+            {**leveled, "epsilon": strongest["epsilon"]}
+        ).decode(),
+        "a weakest level that loses more than is said": other_settings(
+            leveled, epsilon=strong["epsilon"]
+        ),
+        "questions that spend more than the strongest level": other_settings(
+            leveled,
+            groups=[{"epsilon": strong["epsilon"], "questions": [0, 1]}],
+        ),
         "a question of a lower degree": other_proof(degree=5),
         "another modulus of the question's field": other_proof(modulus=[5, 1, 0, 0, 0, 0, 0, 1]),
         "noise of somebody else": other_proof(noise="users"),

@@ -4,6 +4,7 @@
 import {
   decode as decodeJson, encode as encodeJson,
 } from "../../src/faircount/web/client/canonical_json.js";
+import { weightedSum } from "../../src/faircount/web/client/blocks.js";
 import { bytesText, hex, textBytes, unhex } from "../../src/faircount/web/client/bytes.js";
 import { decode, encode, KNOWN } from "../../src/faircount/web/client/codec.js";
 import { devicePublicKey, signForDevice } from "../../src/faircount/web/client/device.js";
@@ -14,6 +15,7 @@ import { expand, pack, subtract, unpack } from "../../src/faircount/web/client/f
 import {
   deriveInvitation, enrolmentMacKey, entryMac,
 } from "../../src/faircount/web/client/invitation.js";
+import { drawPlaced, lossesOf } from "../../src/faircount/web/client/levels.js";
 import { checkOperators } from "../../src/faircount/web/client/operators.js";
 import { parseInvited, parse } from "../../src/faircount/web/client/parameters.js";
 import { decoysDelta, samplingDelta } from "../../src/faircount/web/client/privacy.js";
@@ -212,6 +214,9 @@ export const REPLAYS = {
       if (mechanism === "server-joint") {
         equal(encodeSheet(questionnaire, report.sheet), bits, "bits of the sheet");
       }
+      if (mechanism === "server-levels") {
+        equal(drawPlaced(drawn, report.sheet, report.level, listed()), bits, "bits at a level");
+      }
       const blind = report.row.slice(size, size + one.degree);
       equal(prove(drawn.layout, bits, blind), report.row, "row");
       await judged({ ...one, ...report }, true);
@@ -225,6 +230,27 @@ export const REPLAYS = {
     for (const { sheet, bits, cells } of one.sheets) {
       equal(encodeSheet(questionnaire, sheet), bits, "bits");
       equal(openCells(questionnaire, bits), cells, "cells");
+    }
+  },
+
+  async levels(one) {
+    const { drawn, derived } = await parse(textBytes(one.published));
+    const { form, levels } = drawn;
+    equal(levels.offered.map(({ coin }) => String(coin)), derived.coins, "coins");
+    equal(form.constraints, one.constraints, "constraints");
+    equal(form.cells, one.openings.length, "cells");
+    one.losses.forEach((wanted, level) => {
+      const { answer, both } = lossesOf(levels, level);
+      equal([answer, both.toFixed(12)], [wanted.answer, wanted.both.toFixed(12)], "losses");
+    });
+    for (const { sheet, level, random, bits, cells } of one.reports) {
+      const prepared = (size) => {
+        equal(size, 16, "random bytes");
+        return unhex(random);
+      };
+      const found = drawPlaced(drawn, sheet, level, prepared);
+      equal(found, bits, "bits");
+      equal(one.openings.map(({ weights }) => weightedSum(weights, found)), cells, "cells");
     }
   },
 

@@ -105,6 +105,7 @@ def test_no_sentence_of_the_page_is_missing_or_idle() -> None:
         "ended",
     )
     made = {f"{stage}{part}" for stage in stages for part in ("Title", "Text")} | ENDING_SENTENCES
+    made |= {f"level_{name}" for name in ("very_strong", "strong", "normal")}
     used = set(re.findall(r'"(\w+)"', code_of(PAGE))) | made
     assert {
         name for name in defined if name not in used and not name.startswith("refusal_")

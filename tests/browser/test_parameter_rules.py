@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import faircount
+from faircount.accounting.levels import Levels
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import FaircountError, MalformedError
 from faircount.core.questions import (
@@ -31,6 +32,7 @@ from faircount.mechanisms.joint_noise.radius import MOST_TABLE_BITS
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.server_levels import ServerLevels
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS, SurveyParameters
@@ -70,6 +72,13 @@ def surveys() -> list[Any]:
         PlacedCoins(items=ITEMS, users=10, epsilon=1.0, coins=8, dropouts=1),
         ServerSheets(questionnaire=SHEET, groups=TOGETHER, epsilon=1.0, users=20),
         ServerSheets(questionnaire=SHEET, groups=APART, epsilon=1.0, users=20),
+        ServerLevels(
+            questionnaire=Questionnaire((QUESTIONS[0], QUESTIONS[3])),
+            groups=split_epsilon(0.25, [[1], [0]]),
+            levels=Levels.of({"very strong": 0.25, "strong": 0.5, "normal": 1.0}),
+            epsilon=1.0,
+            users=20,
+        ),
     ]
     entropy = SeededStream(1)
     made = (set_up(mechanism, SERVERS, entropy).params for mechanism in mechanisms)
@@ -160,12 +169,13 @@ def test_a_floor_that_cannot_be_is_refused_at_once() -> None:
 
 def test_a_promise_below_what_the_groups_spend_is_refused_by_both() -> None:
     """Python used to accept it with a large delta."""
-    survey = surveys()[-1]
-    survey["epsilon"] = canonical.format_real(0.9)
-    survey["delta"] = canonical.format_real(0.5)
-    published = canonical.encode(survey).decode()
-    assert not is_accepted_by_python(published)
-    assert accepted_by_javascript([published]) == [False]
+    published = []
+    for survey in surveys()[-2:]:  # sheets, and sheets with levels
+        survey["epsilon"] = canonical.format_real(0.9)
+        survey["delta"] = canonical.format_real(0.5)
+        published.append(canonical.encode(survey).decode())
+    assert [is_accepted_by_python(text) for text in published] == [False, False]
+    assert accepted_by_javascript(published) == [False, False]
 
 
 def test_both_clients_compute_tables_up_to_the_same_size() -> None:

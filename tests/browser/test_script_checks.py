@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 import faircount
+from faircount.accounting.levels import Levels
 from faircount.core.entropy import SeededStream
-from faircount.core.questions import Questionnaire, YesNo
+from faircount.core.questions import OneOf, Questionnaire, YesNo
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.server_levels import ServerLevels
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS
@@ -61,6 +63,15 @@ SHEET = ServerSheets(
     users=10,
 )
 NOISE_OF_SHEETS = published(SHEET)
+LEVELED = published(
+    ServerLevels(
+        questionnaire=Questionnaire((OneOf(text="Tea?", items=("a", "b", "c")),)),
+        groups=split_epsilon(0.5, [[0]]),
+        levels=Levels.of({"strong": 0.5, "middle": 1.0, "weak": 1.5}),
+        epsilon=1.5,
+        users=10,
+    )
+)
 
 
 def changed(plain: dict[str, Any], inside: str = "", **values: Any) -> str:
@@ -79,6 +90,24 @@ def without_the_second_group() -> str:
     return changed(NOISE_OF_SHEETS, settings=first, derived=derived)
 
 
+def with_a_stronger_level() -> str:
+    """All levels promise 0.25 less, and the noise, which the differences decide, stays the same."""
+    lower = 1 << 126
+    levels = [
+        {**level, "epsilon": str(int(level["epsilon"]) - lower)}
+        for level in LEVELED["settings"]["levels"]
+    ]
+    weakest = levels[-1]["epsilon"]
+    settings = {**LEVELED["settings"], "levels": levels, "epsilon": weakest}
+    return changed(LEVELED, settings=settings, epsilon=weakest)
+
+
+def as_a_scale() -> str:
+    """The only question as one of another kind, which has the same noise."""
+    (question,) = LEVELED["questions"]
+    return changed(LEVELED, questions=[{**question, "kind": "scale", "open": "counts"}])
+
+
 def with_items(plain: dict[str, Any], items: list[str]) -> str:
     (question,) = plain["questions"]
     return changed(plain, questions=[{**question, "items": items}])
@@ -90,7 +119,7 @@ def smaller(epsilon: str) -> str:
 
 def test_what_is_true_is_believed() -> None:
     assert succeeds("nothing")
-    for plain in (NOISE_OF_SERVERS, NOISE_OF_CLIENTS, NOISE_OF_SHEETS):
+    for plain in (NOISE_OF_SERVERS, NOISE_OF_CLIENTS, NOISE_OF_SHEETS, LEVELED):
         assert succeeds("parameters", published=encode(plain))
         assert succeeds("page-invited-parameters", published=encode(plain), weaker=encode(plain))
 
@@ -117,6 +146,10 @@ WEAKER = {
     "page-group-epsilon": changed(
         NOISE_OF_SHEETS, "settings", epsilon=smaller(NOISE_OF_SHEETS["epsilon"])
     ),
+    "page-level-kinds": as_a_scale(),
+    "page-base-epsilon": with_a_stronger_level(),
+    "page-weakest-level": changed(LEVELED, "settings", epsilon=smaller(LEVELED["epsilon"])),
+    "page-level-coins": changed(LEVELED, "derived", coins=["0", str(1 << 127), str(1 << 128)]),
     "page-key-size": changed(NOISE_OF_SERVERS, "keys", coordinator="00" * 31),
     "page-derived-names": changed(NOISE_OF_CLIENTS, "derived", proof=1),
     "page-promise": changed(NOISE_OF_SERVERS, epsilon=smaller(NOISE_OF_SERVERS["epsilon"])),

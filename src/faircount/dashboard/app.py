@@ -38,6 +38,7 @@ SHARED = {
     # The owner sees the sentences that participants will read.
     "participant_strings.js": "page/strings.js",
     "participant_several_strings.js": "page/several_strings.js",
+    "level_strings.js": "page/level_strings.js",
     "icon.svg": "icon.svg",
 }
 """Files shared with the participant's page: name here, path there."""

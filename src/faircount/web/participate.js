@@ -6,8 +6,10 @@
 //   part.params.questionnaire.questions, part.params.real.epsilon
 //                                          verified against the code: show them to the participant
 //   const report = await part.makeReport([2, null, [0, 3], 17]);
-//                                          one answer per question (client/questions.js); you can
-//                                          show report.share and report.encryptedShare
+//                                          one answer per question (client/questions.js), then
+//                                          the privacy level where params.drawn.levels offers
+//                                          some; you can show report.share and
+//                                          report.encryptedShare
 //   await part.send(report);               after the participant confirmed: stored, then sent
 //   part.stage                             "waiting", "sent", "counted", ...
 //   await part.visit(); await part.withdraw();
@@ -48,9 +50,12 @@ class Participation {
     return this.record?.stage ?? "new";
   }
 
-  /** Draw the report for a sheet, one answer per question. Nothing is stored or sent yet. */
-  makeReport(sheet) {
-    return makeReport(this.params, this.invitation, sheet, systemRandom);
+  /**
+   * Draw the report for a sheet, one answer per question, and for a privacy level where the survey
+   * offers them, 0 for the strongest. Nothing is stored or sent yet.
+   */
+  makeReport(sheet, level = 0) {
+    return makeReport(this.params, this.invitation, sheet, systemRandom, level);
   }
 
   /**

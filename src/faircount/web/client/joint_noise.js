@@ -41,6 +41,14 @@ export async function groupNoises({ questions }, groups) {
   return noises;
 }
 
+/** Noise of a single cell with the law e^(-epsilon |z|): uniform up to a random radius. */
+export async function cellNoise(number, units) {
+  const epsilon = checkEpsilon(units);
+  const balls = [cubeBall(1, 1)];
+  const table = await radiusTable(balls, units);
+  return { epsilonUnits: units, epsilon, questions: [number], balls, scaled: units, table };
+}
+
 /** Refuse noise for which the tables of a server would not fit into memory: it ends in nothing. */
 function checkDrawable(balls, { cumulative }) {
   const cells = Math.max(0, ...balls.map((ball) => (ball.kind === "zero-sum" ? ball.cells : 0)));
@@ -101,12 +109,16 @@ export function bestParts(bound, scaled) {
   return best;
 }
 
-/** The hash of the tables of all groups, as in published parameters. */
-export async function tablesDigest(noises) {
-  const lines = noises.flatMap(({ table }, number) => [
-    `group ${number}\n`,
+/**
+ * The hash of the tables of all groups, as in published parameters; with levels, those of the
+ * second table of every question follow.
+ */
+export async function tablesDigest(noises, second = []) {
+  const titled = (title) => ({ table }, number) => [
+    `${title} ${number}\n`,
     ...table.cumulative.map((entry, radius) => `${radius} ${entry}\n`),
-  ]);
+  ];
+  const lines = [...noises.flatMap(titled("group")), ...second.flatMap(titled("second"))];
   return hex(await taggedHash("table", textBytes(lines.join(""))));
 }
 

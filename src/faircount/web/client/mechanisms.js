@@ -8,7 +8,8 @@
 //   derive(params)   what reports are drawn from; derived values are computed here, and parameters
 //                    that publish others are refused
 //   promiseHolds(params, drawn, size)  whether the promise holds with this many accepted reports
-//   vector(params, sheet, random)      what a client splits between the servers, as integers
+//   derived          further names that the derived values have
+//   vector(params, sheet, random, level)  what a client splits between the servers, as integers
 //   counted(drawn, size)               for one question, {p, noise, isPaired}: the probability that
 //                                      a response is counted; noise(times), the distribution of the
 //                                      noise added to so many counts together; and whether two

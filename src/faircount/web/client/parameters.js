@@ -76,9 +76,16 @@ export async function parse(published) {
   };
 }
 
-/** The vector of a participant with this sheet of answers, noise included. */
-export const drawVector = (params, sheet, random) =>
-  MECHANISMS[params.mechanism].vector(params, checkSheet(params.questionnaire, sheet), random);
+/**
+ * The vector of a participant with this sheet of answers, noise included. `level` is the position
+ * of the privacy level where the survey offers levels, 0 for the strongest.
+ */
+export function drawVector(params, sheet, random, level = 0) {
+  const isPossible = level === 0 || params.drawn.levels !== undefined;
+  insist(isPossible, "answer", "this survey offers no privacy levels");
+  const answers = checkSheet(params.questionnaire, sheet);
+  return MECHANISMS[params.mechanism].vector(params, answers, random, level);
+}
 
 /** How many answers the only question has; other questions need a mechanism that takes sheets. */
 function countAnswers({ questions }) {
@@ -116,7 +123,7 @@ function supportedMechanism(plain) {
   const isKnown = Object.hasOwn(MECHANISMS, plain.mechanism);
   insist(isKnown, "mechanism", `this page does not support ${plain.mechanism}`);
   const mechanism = MECHANISMS[plain.mechanism];
-  const names = mechanism.proven ? [...DERIVED, "proof"] : DERIVED;
+  const names = [...DERIVED, ...(mechanism.proven ? ["proof"] : []), ...(mechanism.derived ?? [])];
   insist(hasExactly(settings, mechanism.settings), "malformed", "settings are missing or unknown");
   // check: page-derived-names - derived values that nobody checks
   insist(hasExactly(derived, names), "malformed", "derived values are missing or unknown");

@@ -12,6 +12,7 @@ import { uniformElements } from "./field.js";
 import {
   groupNoises, largestSpan, spentUnits, tablesDelta, tablesDigest,
 } from "./joint_noise.js";
+import { drawPlaced, leveledForm, readLevels, secondNoises } from "./levels.js";
 import {
   binomial, decoysDelta, isWithin, laplaceBounds, laplaceDelta, laplaceLaw,
 } from "./privacy.js";
@@ -153,8 +154,50 @@ const serverJoint = {
     drawReport(drawn, encodeSheet(questionnaire, sheet), random),
 };
 
+/** Joint noise, and a second table of those whose own coin counts them again. */
+const serverLevels = {
+  settings: [...COMMON, "epsilon", "groups", "levels"],
+  derived: ["coins"],
+  proven: true,
+  takesSheets: true,
+
+  async derive(params) {
+    const { questionnaire, settings, n_max: users } = params;
+    const levels = readLevels(settings.levels);
+    const form = leveledForm(questionnaire);
+    const noises = await groupNoises(questionnaire, settings.groups);
+    const isBase = spentUnits(noises) <= levels.offered[0].epsilonUnits;
+    // check: page-base-epsilon - groups that spend more break the promise of the strongest level
+    insist(isBase, "malformed", "the groups of questions spend more than the strongest level");
+    const isLast = parseInteger(settings.epsilon) === levels.offered.at(-1).epsilonUnits;
+    // check: page-weakest-level - less is promised than the weakest level loses
+    insist(isLast, "malformed", "epsilon is not that of the weakest level");
+    const coins = levels.offered.map(({ coin }) => String(coin));
+    const areTheirs = same(encode(params.derived.coins), encode(coins));
+    // check: page-level-coins - a coin that counts people again too often
+    insist(areTheirs, "derived", "the coins do not follow from the privacy levels");
+    const second = await secondNoises(levels, noises, form.sizes.length);
+    checkDerived(params, { h: null, D: null, p: null, tables: await tablesDigest(noises, second) });
+    const spans = second.map(({ table }) => users + 4 * (table.cumulative.length - 1));
+    const span = Math.max(largestSpan(questionnaire, noises, users), ...spans);
+    checkModulus(params, [span], Math.max(form.bits, form.leastModulus));
+    return { levels, form, noises, second, layout: checkLayout(params, form) };
+  },
+
+  promiseHolds(params, { levels, noises, second }) {
+    const isCovered = levels.offered.at(-1).epsilonUnits <= parseInteger(params.epsilon);
+    // A replaced answer moves two cells of the second table per question.
+    const delta = tablesDelta(noises) + 2 * tablesDelta(second);
+    return isCovered && isWithin(delta, unscaled(params.delta));
+  },
+
+  vector: ({ drawn }, sheet, random, level) =>
+    drawReport(drawn, drawPlaced(drawn, sheet, level, random), random),
+};
+
 export const PROVEN = {
   "server-joint": serverJoint,
+  "server-levels": serverLevels,
   "server-laplace": serverLaplace,
   "server-coins": serverCoins,
   "placed-coins": placedCoins,

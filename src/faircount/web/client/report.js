@@ -15,9 +15,13 @@ import { drawVector } from "./parameters.js";
 const SEED_SIZE = 16;
 const SALT_SIZE = 16;
 
-/** The report for this sheet of answers, with the values that the page shows. */
-export async function makeReport(params, invitation, sheet, random) {
-  const vector = drawVector(params, sheet, random).map((value) => residue(value, params.q));
+/**
+ * The report for this sheet of answers, with the values that the page shows. Of the privacy level
+ * nothing is kept but the report, which is as long and looks the same at every level.
+ */
+export async function makeReport(params, invitation, sheet, random, level = 0) {
+  const drawn = drawVector(params, sheet, random, level);
+  const vector = drawn.map((value) => residue(value, params.q));
   const seed = random(SEED_SIZE);
   return encodeReport(params, invitation, vector, seed, await generateKeyPair(), random);
 }

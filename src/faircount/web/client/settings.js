@@ -24,6 +24,7 @@ const ALLOWED = {
   delta: (value) => value === null || isShare(unscaled(value)),
   p: (value) => isShare(unscaled(value)),
   groups: Array.isArray, // `groupNoises` reads them
+  levels: Array.isArray, // `readLevels` reads them
 };
 
 const isShare = (value) => value > 0 && value <= 1;

@@ -1,15 +1,16 @@
-// Before anything is sent: the answers, what happens to them, and the bytes that would leave the
-// device.
+// Before anything is sent: the answers and the privacy level, what happens to them, and the bytes
+// that would leave the device.
 
 import { hex } from "../client/bytes.js";
 import { element, ownerText, show } from "./dom.js";
 import { formatNumber, translate } from "./language.js";
+import { hasLevels, levelName } from "./levels.js";
 import { operatorNames } from "./operators.js";
 import { answerLines, questionText, wordsElement, wordsOf } from "./question_words.js";
 import { hasSeveral, say } from "./wording.js";
 
 /** The answers and what happens to them, in words; the bytes that would leave on request. */
-export function showConfirmation(params, sheet, report, onSend, onBack) {
+export function showConfirmation(params, { sheet, level }, report, onSend, onBack) {
   const sendOnce = () => {
     send.disabled = true;
     onSend();
@@ -22,6 +23,7 @@ export function showConfirmation(params, sheet, report, onSend, onBack) {
     element("h1", {}, say(params, "confirmTitle")),
     element("p", {}, say(params, "confirmAnswer")),
     answersOf(params, sheet),
+    levelOf(params, level),
     element("p", {}, say(params, params.proven ? "confirmProven" : "confirmText")),
     element("p", {}, say(params, "confirmOnce")),
     ownerText("p", translate("confirmOwner", { owner: params.owner || translate("noName") })),
@@ -46,6 +48,15 @@ function answersOf(params, sheet) {
     texts.map((text) => ownerText("dd", text)),
   ]);
   return element("dl", { class: "answers" }, entries);
+}
+
+/** The chosen privacy level, where there are levels. */
+function levelOf(params, level) {
+  if (!hasLevels(params)) return null;
+  return [
+    element("p", {}, translate("confirmLevel")),
+    ownerText("p", levelName(params, level), { class: "answer" }),
+  ];
 }
 
 function bytesBox(title, names, bytes) {

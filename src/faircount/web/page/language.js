@@ -51,6 +51,9 @@ export function translateFrom(sentences, name, values = {}) {
 export const formatNumber = (value, options = {}) =>
   new Intl.NumberFormat(current, options).format(value);
 
+/** Several texts as one: "a, b and c". */
+export const formatList = (texts) => new Intl.ListFormat(current).format(texts);
+
 /** What stands before the fraction of a number in the selected language. */
 export const decimalPoint = () =>
   new Intl.NumberFormat(current).formatToParts(0.5).find((part) => part.type === "decimal").value;

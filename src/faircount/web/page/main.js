@@ -161,15 +161,17 @@ async function showClosed(params) {
 }
 
 function askQuestions(params, invitation, draft = emptyDraft()) {
-  const proceed = (sheet) => attempt(() => confirm(sheet));
+  const proceed = (sheet, level) => attempt(() => confirm(sheet, level));
   render = () => showQuestions(params, draft, proceed, () => render());
   render();
 
-  async function confirm(sheet) {
-    const report = await makeReport(params, invitation, sheet, systemRandom);
+  async function confirm(sheet, level) {
+    // Everything random is drawn here, once: what is shown is what is stored and sent.
+    const report = await makeReport(params, invitation, sheet, systemRandom, level);
     const back = () => askQuestions(params, invitation, draft);
     const sendReport = () => attempt(() => send(report));
-    render = () => showConfirmation(params, sheet, report, sendReport, back);
+    const answer = { sheet, level };
+    render = () => showConfirmation(params, answer, report, sendReport, back);
     render();
   }
 

@@ -5,6 +5,7 @@ import { confirmFirst } from "./dialog.js";
 import { element, englishText, ownerText, saveFile, show } from "./dom.js";
 import { describeEnding, isEnglish } from "./endings.js";
 import { formatNumber, formatTime, translate } from "./language.js";
+import { hasLevels } from "./levels.js";
 import { operatorNames } from "./operators.js";
 import { INVITATION_USED, isOver, outcomeOf, receiptOf } from "./participation.js";
 import { surveyName } from "./question_words.js";
@@ -45,7 +46,7 @@ export async function showParticipationStatus(record, params, news, actions) {
     progress,
     outcome?.name === "Published" ? resultSection(params, outcome) : null,
     buttons(record, params, actions),
-    element("p", { class: "quiet" }, say(params, keptBy(record))),
+    element("p", { class: "quiet" }, say(params, keptBy(record)), alsoNotKept(params)),
     contact(params),
   );
   const update = (status) => progress.replaceChildren(...progressOf(record, status));
@@ -53,6 +54,7 @@ export async function showParticipationStatus(record, params, news, actions) {
   return update;
 }
 
+const alsoNotKept = (params) => (hasLevels(params) ? ` ${translate("keptNoLevel")}` : null);
 const keptBy = ({ stage }) => (stage === "withdrawn" ? "keptWithdrawal" : "kept");
 
 function unverifiedWarning({ unverified }) {

@@ -2,22 +2,23 @@
 // draft, so that it survives a change of the language and a step back. Questions that depend on an
 // earlier answer appear when it is given.
 //
-//   draft: {answers, typed}: the canonical answers so far, undefined where there is none, and what
-//          was typed for numbers
+//   draft: {answers, typed, level}: the canonical answers so far, undefined where there is none,
+//          what was typed for numbers, and the position of the privacy level
 
 import { countSteps, readDecimal, stepDecimal } from "../client/decimals.js";
 import { isAsked } from "../client/questionnaire.js";
 import { announce, element } from "./dom.js";
 import { decimalPoint, formatNumber, translate } from "./language.js";
+import { levelGroup } from "./levels.js";
 import {
   answerLabels, formatExact, languageOfQuestions, questionText, wordsElement, wordsOf,
 } from "./question_words.js";
 import { hasSeveral } from "./wording.js";
 
 /** A draft without any answer. */
-export const emptyDraft = () => ({ answers: [], typed: [] });
+export const emptyDraft = () => ({ answers: [], typed: [], level: 0 });
 
-/** The form; `onContinue(sheet)` gets the answers once every question has one. */
+/** The form; `onContinue(sheet, level)` gets the answers once every question has one. */
 export function questionForm(params, draft, onContinue, render) {
   const { questions } = params.questionnaire;
   const update = () => showAsked(params, draft, groups);
@@ -27,7 +28,7 @@ export function questionForm(params, draft, onContinue, render) {
     const missing = groups.filter((group) => !group.field.hidden && !group.isAnswered());
     missing.forEach((group, at) => group.complain(at === 0));
     if (missing.length) missing[0].focus();
-    else onContinue(completeSheet(params, draft));
+    else onContinue(completeSheet(params, draft), draft.level);
   };
   showAsked(params, draft, groups, true);
   return element(
@@ -35,6 +36,7 @@ export function questionForm(params, draft, onContinue, render) {
     { novalidate: true, submit },
     languageOfQuestions(params, render),
     groups.map((group) => group.field),
+    levelGroup(params, draft),
     element(
       "div",
       { class: "buttons" },

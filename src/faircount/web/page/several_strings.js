@@ -17,6 +17,32 @@ const en = {
   promiseNumbers:
     "For experts: differential privacy with epsilon = {epsilon} and delta = {delta}, replacing " +
     "all answers of one person.",
+  levelTitle: "How well shall your answers be hidden?",
+  levelStrongest:
+    "Even after seeing the results, nobody can be more than {sure} % sure which of two ways to " +
+    "answer all questions is yours. 50 % would be a guess.",
+  levelBetween:
+    "Not more than {sure} % sure. Your device tosses a coin: all your answers may be counted a " +
+    "second time, which makes the results more exact.",
+  levelWeakest:
+    "Not more than {sure} % sure. All your answers are counted a second time, which makes the " +
+    "results more exact.",
+  levelBoth:
+    "Whoever guesses at your answers and your choice here together can become at most {both} % " +
+    "sure.",
+  promiseLevels:
+    "Imagine somebody who thinks that two ways to answer all these questions are equally likely " +
+    "to be yours. How sure this person can be after seeing the results depends on the level that " +
+    "you choose:",
+  promiseLevel:
+    "{name}: at most {sure} % sure which one it is, and at most {both} % sure of your answers and " +
+    "your level together.",
+  promiseLevelNumbers:
+    "For experts: differential privacy with delta = {delta}, replacing all answers of one person, " +
+    "and epsilon = {epsilons}; if the level is replaced, too, {both}.",
+  checkedLevels:
+    "The coin that decides whether your answers are counted a second time is tossed on your " +
+    "device, with the chance that your level allows. Nobody else learns how it fell.",
   checkedServerTable:
     "The random noise that both organizations promise to add to the results of all questions " +
     "gives this protection. Whether they really add it cannot be checked from here.",
@@ -111,6 +137,32 @@ const de = {
   promiseNumbers:
     "Für Fachleute: Differential Privacy mit epsilon = {epsilon} und delta = {delta}, wenn alle " +
     "Antworten einer Person ersetzt werden.",
+  levelTitle: "Wie gut sollen Ihre Antworten verborgen sein?",
+  levelStrongest:
+    "Selbst wer die Ergebnisse kennt, kann nicht mehr als zu {sure} % sicher sein, welche von zwei " +
+    "Arten, alle Fragen zu beantworten, Ihre ist. 50 % wären geraten.",
+  levelBetween:
+    "Nicht mehr als zu {sure} % sicher. Ihr Gerät wirft eine Münze: Alle Ihre Antworten zählen " +
+    "vielleicht ein zweites Mal, und die Ergebnisse werden genauer.",
+  levelWeakest:
+    "Nicht mehr als zu {sure} % sicher. Alle Ihre Antworten zählen ein zweites Mal, und die " +
+    "Ergebnisse werden genauer.",
+  levelBoth:
+    "Wer Ihre Antworten und Ihre Wahl hier zugleich errät, kann höchstens zu {both} % sicher " +
+    "werden.",
+  promiseLevels:
+    "Angenommen, jemand hält es bei Ihnen für gleich wahrscheinlich, dass Sie alle diese Fragen " +
+    "auf die eine oder auf eine andere Weise beantwortet haben. Wie sicher sich diese Person mit " +
+    "den Ergebnissen sein kann, hängt von der Schutzstufe ab, die Sie wählen:",
+  promiseLevel:
+    "{name}: höchstens zu {sure} % sicher, auf welche, und höchstens zu {both} % sicher, was " +
+    "Antworten und Schutzstufe zugleich angeht.",
+  promiseLevelNumbers:
+    "Für Fachleute: Differential Privacy mit delta = {delta}, wenn alle Antworten einer Person " +
+    "ersetzt werden, und epsilon = {epsilons}; wird auch die Schutzstufe ersetzt, {both}.",
+  checkedLevels:
+    "Die Münze, die entscheidet, ob Ihre Antworten ein zweites Mal zählen, wirft Ihr Gerät, mit " +
+    "der Wahrscheinlichkeit, die Ihre Schutzstufe erlaubt. Niemand sonst erfährt, wie sie fiel.",
   checkedServerTable:
     "Das Zufallsrauschen, das beide Organisationen zu den Ergebnissen aller Fragen hinzufügen " +
     "wollen, ergibt diesen Schutz. Ob sie es wirklich hinzufügen, lässt sich von hier aus nicht " +

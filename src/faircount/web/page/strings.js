@@ -1,6 +1,8 @@
 // Every text of the participant's page, in every language. {name} is filled in. Write whole
 // sentences: the order of words differs between languages. Participants know the servers by their
-// operators' names.
+// operators' names. Those about privacy levels are in level_strings.js.
+
+import { de as germanLevels, en as englishLevels } from "./level_strings.js";
 
 const en = {
   language: "English",
@@ -708,4 +710,4 @@ const de = {
   again: "Noch einmal versuchen",
 };
 
-export const LANGUAGES = { en, de };
+export const LANGUAGES = { en: { ...en, ...englishLevels }, de: { ...de, ...germanLevels } };

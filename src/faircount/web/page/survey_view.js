@@ -4,13 +4,14 @@ import { hasOneOperator } from "../client/operators.js";
 import { attackerCertainty, isWeak, NEGLIGIBLE_DELTA } from "./certainty.js";
 import { element, ownerText, show } from "./dom.js";
 import { formatNumber, formatOdds, formatSmall, translate } from "./language.js";
+import { hasLevels, levelPromise } from "./levels.js";
 import { operatorNames } from "./operators.js";
 import { foreignHost } from "./origin.js";
 import { questionForm } from "./question_form.js";
 import { wordsElement, wordsOf } from "./question_words.js";
 import { hasSeveral, say } from "./wording.js";
 
-/** The survey with its questions; `onContinue(sheet)`, and `render` shows it again. */
+/** The survey with its questions; `onContinue(sheet, level)`, and `render` shows it again. */
 export function showQuestions(params, draft, onContinue, render) {
   show(
     introduction(params),
@@ -59,25 +60,41 @@ function promise(params) {
   };
   const paragraph = (name, values, settings = {}) =>
     ownerText("p", say(params, name, values), settings);
+  const byLevel = hasLevels(params) ? levelPromise(params, largestSingle(params)) : null;
   return element(
     "section",
     {},
     element("h2", {}, say(params, "promiseTitle")),
-    paragraph("promise", { sure: formatNumber(attackerCertainty(epsilon)) }),
-    singleAnswer(params),
-    isWeak(params.real) ? paragraph("promiseWeak", {}, { class: "warning" }) : null,
+    byLevel?.sentences ?? [
+      paragraph("promise", { sure: formatNumber(attackerCertainty(epsilon)) }),
+      singleAnswer(params),
+      isWeak(params.real) ? paragraph("promiseWeak", {}, { class: "warning" }) : null,
+    ],
     ownerText("p", adversaries(params)),
     delta > NEGLIGIBLE_DELTA ? paragraph("promiseDelta", { delta: formatOdds(delta) }) : null,
     floor ? paragraph("promiseFloor", { floor: formatNumber(floor) }) : null,
     paragraph("promiseTwice", {}, { class: "quiet" }),
-    paragraph("promiseNumbers", numbers, { class: "quiet" }),
+    byLevel?.numbers ?? paragraph("promiseNumbers", numbers, { class: "quiet" }),
   );
 }
 
-/** What one of several answers loses at most: the epsilon of its group of questions. */
-function singleAnswer(params) {
+/**
+ * What one of several answers loses at most, null with one question: the epsilon of its group, and
+ * with levels that of two cells of the second table.
+ */
+function largestSingle(params) {
   if (!hasSeveral(params)) return null;
-  const largest = Math.max(...params.drawn.noises.map((noise) => noise.epsilon));
+  const { noises, second } = params.drawn;
+  const ofCells = (number) => (second ? 2 * second[number].epsilon : 0);
+  const losses = noises.flatMap(({ epsilon, questions }) =>
+    questions.map((number) => epsilon + ofCells(number)),
+  );
+  return Math.max(...losses);
+}
+
+function singleAnswer(params) {
+  const largest = largestSingle(params);
+  if (largest === null) return null;
   const isLess = largest < params.real.epsilon;
   const sure = formatNumber(attackerCertainty(largest));
   return element("p", {}, translate(isLess ? "promiseSingle" : "promiseSingleSame", { sure }));
@@ -119,6 +136,7 @@ function checked(params) {
   const counts = { n: formatNumber(params.n_max), minimum: formatNumber(params.minimum) };
   const names = ["checkedDigest", "checkedOperators"];
   if (params.proven) names.push("checkedProof");
+  if (hasLevels(params)) names.push("checkedLevels");
   if (params.drawn.table || params.drawn.noises) {
     names.push(noiseSource(params) === "servers" ? "checkedServerTable" : "checkedTable");
   } else if (params.proven) {
