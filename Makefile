@@ -1,8 +1,10 @@
-# These targets install everything into .venv. The machine provides only Python and make.
+# These targets install what they need into .venv. The machine provides only Python and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# What make demo needs, and only that: a first look should not wait for tools of development.
+DEMO_STAMP := $(VENV)/.installed-demo
 BENCH := .venv-bench
 SEED ?= 0
 USERS ?= 5000
@@ -13,15 +15,21 @@ WORKERS ?= 3
 .PHONY: demo reproduce test browser browsers firefox screenshots faults kills load mutants lint
 .PHONY: format bench docs coverage site pythons vectors lock clean
 
-$(STAMP): requirements.lock pyproject.toml
+$(DEMO_STAMP): requirements.lock pyproject.toml deploy/locked_requirements.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python deploy/locked_requirements.py "faircount[service]" hatchling editables \
+	  > $(VENV)/demo.txt
+	$(BIN)/python -m pip install --quiet --require-hashes -r $(VENV)/demo.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $(DEMO_STAMP)
+
+$(STAMP): $(DEMO_STAMP)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	touch $(STAMP)
 
-demo: $(STAMP)  ## a questionnaire among 300 people with two servers, then a survey of 60 peers, over a network on this machine; PAGE=1: answer the questionnaire in your browser
+demo: $(DEMO_STAMP)  ## a questionnaire among 300 people with two servers, then a survey of 60 peers, over a network on this machine; PAGE=1: answer the questionnaire in your browser
 	$(BIN)/faircount demo $(if $(PAGE),--page)
 
 reproduce: $(STAMP)  ## compute every figure and table of the paper, into out/report.html

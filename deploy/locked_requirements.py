@@ -2,7 +2,7 @@
 
     python deploy/locked_requirements.py faircount[service] > service.txt
 
-The lock also has what tests and documentation need, which an image of a server does without.
+The lock also has what tests and documentation need; an image of a server and `make demo` do without.
 """
 
 import re
