@@ -2,7 +2,8 @@
 
     python deploy/locked_requirements.py faircount[service] > service.txt
 
-The lock also has what tests and documentation need; an image of a server and `make demo` do without.
+The lock also has what tests and documentation need; an image of a server does without it, and so
+does `make demo`.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Composition: how the privacy losses of several releases to the same users add up.
 
 Losses of independent coordinates add, so the law of the total loss is a convolution (privacy loss
-distributions, carried out by dp_accounting). A loss is put on a grid by splitting its probability
+distributions; `loss_grid`). A loss is put on a grid by splitting its probability
 between the two neighbouring grid points such that both P and Q keep their mass ("connect the dots",
 Doroshenko et al. 2022): merging the two parts gives the original outcome back, so the gridded pair
 is never more private, and its excess is of second order.
@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache, reduce
-from typing import Any
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from faircount.accounting.divergence import (
 )
 from faircount.accounting.exact import decoys_needed, sampling_probability, shift_pair
 from faircount.accounting.guarantee import Guarantee
+from faircount.accounting.loss_grid import GriddedLosses
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.search import smallest_within
@@ -51,9 +51,6 @@ _CELLS = 2 * 10**5
 
 # Outcomes that P has with less than this in total are counted as fully revealing.
 _HIDDEN = 1e-20
-
-# The same for the tails of a repeated composition; dp_accounting adds it to delta.
-_TRUNCATED = 1e-15
 
 # Rounding error of a convolution by FFT, added to delta per composed coordinate.
 _FFT_ERROR = 1e-15
@@ -138,21 +135,19 @@ def _delta_curve(pairs: Counter[LossPair], step: float) -> Callable[[float], flo
     for pair, count in pairs.items():
         power = _gridded_losses(pair, step)
         if count > 1:
-            power = power.self_compose(count, _TRUNCATED)
+            power = power.power(count)
         powers.append(power)
     total = reduce(lambda left, right: left.compose(right), powers)
     error = _FFT_ERROR * sum(pairs.values())
 
     def delta_at(eps: float) -> float:
-        return min(1.0, delta_bound(float(total.get_delta_for_epsilon(eps))) + error)
+        return min(1.0, delta_bound(total.delta(eps)) + error)
 
     return delta_at
 
 
-def _gridded_losses(pair: LossPair, step: float) -> Any:
-    """Return the privacy loss of P against Q on the grid, as dp_accounting's mass function."""
-    from dp_accounting.pld.pld_pmf import DensePLDPmf
-
+def _gridded_losses(pair: LossPair, step: float) -> GriddedLosses:
+    """Return the privacy loss of P against Q on the grid."""
     mass, loss = pair.losses()
     order = np.argsort(loss)
     mass = mass[order]
@@ -165,8 +160,8 @@ def _gridded_losses(pair: LossPair, step: float) -> Any:
     mass = mass[is_kept]
     loss = loss[is_kept]
     if mass.size == 0:
-        # Everything is revealed. dp_accounting cannot compose an infinite mass of exactly 1.
-        return DensePLDPmf(step, 0, np.zeros(1), 1 - 1e-16, True)
+        # Everything is revealed. Slightly less than 1, because a power takes log(1 - infinite).
+        return GriddedLosses(step, 0, np.zeros(1), 1 - 1e-16)
 
     # The smallest losses, together less likely than _HIDDEN, are raised to the next one: this
     # keeps the grid short and only raises delta.
@@ -182,7 +177,7 @@ def _gridded_losses(pair: LossPair, step: float) -> Any:
     index = (cell - cell.min()).astype(np.int64)
     size = index.max() + 2
     probabilities = np.bincount(index, mass - upper, size) + np.bincount(index + 1, upper, size)
-    return DensePLDPmf(step, int(cell.min()), probabilities, infinite_mass, True)
+    return GriddedLosses(step, int(cell.min()), probabilities, infinite_mass)
 
 
 def compose_randomized_response(

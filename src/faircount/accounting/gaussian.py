@@ -13,6 +13,7 @@ from faircount.accounting.divergence import delta_bound
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.search import smallest_within
+from faircount.core.special import erfcx
 from faircount.core.validation import check_epsilon, check_fraction, check_integer, check_positive
 
 # Relative error of a scaled complementary error function and its argument, at most.
@@ -39,22 +40,25 @@ def analytic_delta(sigma: float, epsilon: float, sensitivity: float = math.sqrt(
 
     It is Phi(-l) - e^epsilon Phi(-r), with l, r = epsilon sigma/s -+ s/(2 sigma).
     """
-    from scipy.special import erfcx, ndtr
-
     eps = check_epsilon(epsilon)
     ratio = check_positive("sigma", sigma) / check_positive("sensitivity", sensitivity)
     left = eps * ratio - 0.5 / ratio
     right = eps * ratio + 0.5 / ratio
     if left < -5:
         # Phi(-l) is near 1, so the difference loses no digits; the scaled functions would overflow.
-        return delta_bound(float(ndtr(-left) - math.exp(min(eps, 700.0)) * ndtr(-right)))
+        return delta_bound(_normal_tail(left) - math.exp(min(eps, 700.0)) * _normal_tail(right))
     # As phi(l) = e^epsilon phi(r), delta is phi(l) times a difference of Mills ratios, which
     # neither overflows nor underflows. Where sigma is large the two are nearly equal, and their
     # error is added.
-    near = float(erfcx(left / math.sqrt(2)))
-    far = float(erfcx(right / math.sqrt(2)))
+    near = erfcx(left / math.sqrt(2))
+    far = erfcx(right / math.sqrt(2))
     mills = near - far + _MILLS_ERROR * near
     return delta_bound(0.5 * math.exp(-left * left / 2) * mills)
+
+
+def _normal_tail(x: float) -> float:
+    """Return the probability that a standard normal number exceeds x."""
+    return 0.5 * math.erfc(x / math.sqrt(2))
 
 
 def analytic_sigma(epsilon: float, delta: float, sensitivity: float = math.sqrt(2)) -> float:

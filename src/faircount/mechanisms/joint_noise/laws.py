@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
+from faircount.core.special import log_factorial
 from faircount.mechanisms.count_law import NoiseLaw, sum_of_draws
 from faircount.mechanisms.exact_draws import ONE
 from faircount.mechanisms.joint_noise.balls import Ball, CubeBall, LimitedBall, ZeroSumBall
@@ -211,28 +212,22 @@ def _log_parts(cells: int, up: Whole, down: Whole) -> Floats:
 
 
 def _log_binomials(n: int, k: Whole) -> Floats:
-    from scipy.special import gammaln
-
-    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+    return np.asarray(log_factorial(n) - log_factorial(k) - log_factorial(n - k))
 
 
 def _log_compositions(total: Whole, parts: Whole) -> Floats:
     """Return the logarithm of C(total - 1, parts - 1): sums of positive numbers."""
-    from scipy.special import gammaln
-
     possible = (parts >= 1) & (total >= parts)
     n = np.where(possible, total - 1, 1)
     k = np.where(possible, parts - 1, 0)
-    logs = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    logs = log_factorial(n) - log_factorial(k) - log_factorial(n - k)
     none = (parts == 0) & (total == 0)
     return np.where(possible, logs, np.where(none, 0.0, -np.inf))
 
 
 def _log_weak_compositions(total: Whole, parts: Whole) -> Floats:
     """Return the logarithm of C(total + parts - 1, total): sums of numbers from 0 on."""
-    from scipy.special import gammaln
-
     possible = parts >= 1
     k = np.where(possible, parts, 1) - 1
-    logs = gammaln(total + k + 1) - gammaln(total + 1) - gammaln(k + 1)
+    logs = log_factorial(total + k) - log_factorial(total) - log_factorial(k)
     return np.where(possible, logs, np.where(total == 0, 0.0, -np.inf))

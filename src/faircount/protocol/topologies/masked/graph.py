@@ -19,10 +19,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.core.arrays import Bools, Floats
+from faircount.core.arrays import Bools
 from faircount.core.entropy import fill_from, key_stream
 from faircount.core.errors import ParameterError
 from faircount.core.search import first_integer
+from faircount.core.special import log_sum_exp
 from faircount.core.validation import check_integer, share_of_users
 from faircount.protocol.wire.digests import tagged_hash
 
@@ -253,19 +254,17 @@ def safe_threshold(n: int, bad: int, k: int) -> int:
 
 def _log_below(population: int, marked: int, drawn: int, least: int) -> float:
     """log P(X < least) for the number X of marked ones among those drawn without replacement."""
-    from scipy.special import logsumexp
-
     low = max(0, drawn - (population - marked))
     high = min(least - 1, drawn, marked)
     if high < low:
         return -math.inf
     # In logarithms: the probabilities go down to 2^-60, and binomial coefficients overflow.
-    x = np.arange(low, high + 1)
-    logs = _log_choose(marked, x) + _log_choose(population - marked, drawn - x)
-    return float(logsumexp(logs) - _log_choose(population, np.array(drawn)))
+    logs = [
+        _log_choose(marked, x) + _log_choose(population - marked, drawn - x)
+        for x in range(low, high + 1)
+    ]
+    return log_sum_exp(logs) - _log_choose(population, drawn)
 
 
-def _log_choose(n: int, r: NDArray[np.int64]) -> Floats:
-    from scipy.special import gammaln
-
-    return np.asarray(gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1))
+def _log_choose(n: int, r: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(r + 1) - math.lgamma(n - r + 1)
