@@ -176,7 +176,9 @@ def _gridded_losses(pair: LossPair, step: float) -> GriddedLosses:
     upper = mass * np.clip(share, 0.0, 1.0)
     index = (cell - cell.min()).astype(np.int64)
     size = index.max() + 2
-    probabilities = np.bincount(index, mass - upper, size) + np.bincount(index + 1, upper, size)
+    probabilities = np.zeros(size)
+    probabilities += np.bincount(index, mass - upper, size)
+    probabilities += np.bincount(index + 1, upper, size)
     return GriddedLosses(step, int(cell.min()), probabilities, infinite_mass)
 
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from faircount.accounting.conditions import ROWS_ARE_PEOPLE, AssumptionCode, Condition, assume
 from faircount.analysis.cells import explain_mismatches, text_of
+from faircount.analysis.coded_column import CodedColumn, take
 from faircount.core.arrays import Ints
 from faircount.core.domain import ONE_VALUE_PER_CELL, Domain, is_missing
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
@@ -207,7 +208,7 @@ def prepare(
         assumptions = (*rules.assumptions, *assumptions)
 
     domain = item_list(items, answers, from_data)
-    cells = [answers[row] for row in rows.tolist()]
+    cells = take(answers, rows)
     codes = rules.apply(_encode(cells, domain, rules.missing_texts(domain)), domain, cells)
     kept = codes >= 0
     if not kept.any():
@@ -340,6 +341,8 @@ def read_lines(path: Path) -> list[str]:
 
 def _encode(cells: Sequence[object], domain: Domain, missing_texts: Sequence[str]) -> Ints:
     """Positions of the cells in the list, or a negative code."""
+    if isinstance(cells, CodedColumn):
+        return _encode(cells.distinct, domain, missing_texts)[cells.codes]
     code_of_text = {text_of(label): position for position, label in enumerate(domain.labels)}
     code_of_text |= dict.fromkeys(missing_texts, MISSING_CODE)
     # Tables repeat few distinct cells many times, so each distinct cell is normalized once. The

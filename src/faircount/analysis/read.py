@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from faircount.analysis.coded_column import CodedColumn, read_plain_csv
 from faircount.core.errors import AnswerError, FaircountError, ParameterError
 
 DELIMITERS = ",;\t|"
@@ -30,14 +31,14 @@ ColumnName = Hashable
 
 def columns(
     table: Any, names: Sequence[ColumnName | None], encoding: str | None = None
-) -> list[list[object]]:
-    """The named columns as lists of equal length.
+) -> list[Sequence[object]]:
+    """The named columns as sequences of equal length.
 
     A table is the path of a CSV file (also .gz) or Parquet file, "-" for CSV on standard input, a
     data frame or Arrow table, or a mapping of lists. A Series, list or array is one column by
     itself; its name is None.
     """
-    found = [_as_list(column) for column in _select(table, names, encoding)]
+    found = [_as_sequence(column) for column in _select(table, names, encoding)]
     # Mappings may hold lists of any length. Files and frames cannot fail here.
     if len({len(column) for column in found}) > 1:
         raise AnswerError(
@@ -112,8 +113,10 @@ def _is_column(table: Any) -> bool:
     return isinstance(table, list | tuple) or any(hasattr(table, name) for name in LIST_METHODS)
 
 
-def _as_list(column: Any) -> list[object]:
+def _as_sequence(column: Any) -> Sequence[object]:
     """A column as Python objects."""
+    if isinstance(column, CodedColumn):
+        return column
     # Their own methods return Python objects: NumPy scalars print differently from numbers.
     for method in LIST_METHODS:
         if hasattr(column, method):
@@ -190,11 +193,11 @@ def _read_parquet(path: Path, names: Sequence[str]) -> list[Any]:
     return [table[name] for name in names]
 
 
-def _read_csv(path: Path, names: Sequence[str], encoding: str) -> list[list[object]]:
+def _read_csv(path: Path, names: Sequence[str], encoding: str) -> Sequence[Sequence[object]]:
     source = "standard input" if str(path) == STDIN else str(path)
     try:
-        with _open_text(path, encoding) as lines:
-            return _parse_csv(lines, names, source)
+        content = _read_content(path)
+        return _parse_csv(content, names, source, encoding)
     except LookupError:
         raise ParameterError(
             f"there is no encoding {encoding!r}: utf-8, cp1252 and utf-16 are common ones"
@@ -211,8 +214,8 @@ def _read_csv(path: Path, names: Sequence[str], encoding: str) -> list[list[obje
         raise AnswerError(f"{source} is not readable as CSV: {problem}") from None
 
 
-def _open_text(path: Path, encoding: str) -> io.TextIOWrapper:
-    """The text of a file, unpacked if its name ends in .gz, or of standard input."""
+def _read_content(path: Path) -> bytes:
+    """The bytes of a file, unpacked if its name ends in .gz, or of standard input."""
     if str(path) == STDIN:
         # Bytes, because the encoding of standard input follows the locale and not --encoding.
         content = sys.stdin.buffer.read()
@@ -221,7 +224,7 @@ def _open_text(path: Path, encoding: str) -> io.TextIOWrapper:
             content = source.read()
     if path.suffix.lower() == ".gz":
         content = gzip.decompress(content)
-    return io.TextIOWrapper(io.BytesIO(content), encoding=encoding, newline="")
+    return content
 
 
 def _open_binary(path: Path) -> BinaryIO:
@@ -233,11 +236,16 @@ def _open_binary(path: Path) -> BinaryIO:
         ) from None
 
 
-def _parse_csv(lines: Iterator[str], names: Sequence[str], source: str) -> list[list[object]]:
+def _parse_csv(
+    content: bytes, names: Sequence[str], source: str, encoding: str
+) -> Sequence[Sequence[object]]:
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding=encoding, newline="")
     first = next(lines, "")
     delimiter = excel_delimiter(first)
+    header_lines = 1
     if delimiter is not None:
         first = next(lines, "")
+        header_lines = 2
     if not first.strip():
         raise AnswerError(f"{source} is empty: its first line must name the columns")
     if delimiter is None:
@@ -251,6 +259,16 @@ def _parse_csv(lines: Iterator[str], names: Sequence[str], source: str) -> list[
         _check_column(name, header, source)
         places[name] = header.index(name)
         found[name] = []
+    if encoding == UTF8:
+        coded = read_plain_csv(
+            content,
+            header_lines=header_lines,
+            delimiter=delimiter,
+            fields=len(header),
+            places=list(places.values()),
+        )
+        if coded is not None:
+            return [coded[list(places).index(name)] for name in names]
     for row in _check_rows(reader, len(header), source):
         for name, place in places.items():
             found[name].append(row[place])
