@@ -3,9 +3,11 @@
 `make kills` plays 100 schedules on each database, `make test` a few. A seed draws the kind of
 survey, who leaves, and which process is killed when. Every participant has an item of their own and
 there is almost no noise. So a count of 2 is somebody who was counted twice, and a 0 of somebody who
-stayed is a lost response. Clients continue from their state files, and who stayed has to see that
-they were counted. In the topology two-stage there are two items, because its guarantee does not
-cover people who are alone with their item.
+stayed is a lost response. With proofs everybody fills in a sheet of three questions: the item, a
+yes/no question and a number, which is a power of two of their own. So the sum of the numbers names
+everybody who was counted, and all questions must have counted the same people. Clients continue
+from their state files, and who stayed has to see that they were counted. In the topology two-stage
+there are two items, because its guarantee does not cover people who are alone with their item.
 """
 
 import asyncio
@@ -26,11 +28,14 @@ from trial_survey import TrialSurvey, require_success, set_up
 from faircount.client.invitation_codes import Code
 from faircount.core.entropy import SystemEntropy
 from faircount.core.files import make_private_folder
+from faircount.core.questions import Number, OneOf, Questionnaire, Sheet, YesNo
+from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.demo.crowd import CrowdPlan, Person
 from faircount.demo.processes import free_port
 from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
-from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, SurveyParameters, Topology
 from faircount.protocol.survey.phases import FINAL
@@ -70,7 +75,7 @@ class Kind:
     """
 
     topology: Topology
-    mechanism: FrequencyMechanism
+    mechanism: FrequencyMechanism | ServerSheets
     terms: dict[str, Any]
     may_abort: bool = False
 
@@ -78,7 +83,19 @@ class Kind:
 def make_kinds() -> dict[str, Kind]:
     # The noise is 0 except with probability 1e-8.
     laplace = Laplace(items=USERS, users=USERS, epsilon=20.0, dropouts=USERS - MINIMUM)
-    server_laplace = ServerLaplace(items=USERS, users=USERS, epsilon=40.0)
+    # Two groups of questions, so that two radii are drawn; neither is ever 1 (probability 1e-12).
+    sheets = ServerSheets(
+        questionnaire=Questionnaire(
+            (
+                OneOf(text="Who are you?", items=tuple(str(place) for place in range(USERS))),
+                YesNo(text="Is your place odd?"),
+                Number(text="Which number is yours alone?", low=0, high=2**USERS - 1),
+            )
+        ),
+        groups=split_epsilon(80.0, [[0, 2], [1]]),
+        epsilon=80.0,
+        users=USERS,
+    )
     # It samples everybody, and so promises almost nothing.
     two_stage = TSSPrime(
         items=2,
@@ -91,7 +108,7 @@ def make_kinds() -> dict[str, Kind]:
         dropouts=USERS - MINIMUM,
     )
     return {
-        "servers with proofs": Kind(SERVERS, server_laplace, {}),
+        "servers with proofs": Kind(SERVERS, sheets, {}),
         "servers without proofs": Kind(SERVERS, laplace, {}),
         "masked": Kind(MASKED, laplace, {}),
         "explicit": Kind(EXPLICIT, laplace, {}),
@@ -232,15 +249,22 @@ class Crowd:
         return progress
 
 
+def sheet_of(place: int, params: SurveyParameters) -> Sheet:
+    """The answers of a participant: an item, whether the place is odd, and a power of two."""
+    first = params.questionnaire.questions[0]
+    assert isinstance(first, ChoiceQuestion)
+    sheet = (place % len(first.choices), place % 2, 2**place)
+    return sheet[: len(params.questionnaire)]
+
+
 def start_crowds(
     folder: Path, address: str, survey: TrialSurvey, schedule: Schedule
 ) -> list[Crowd]:
     """Start all participants, divided among the crowds."""
-    items = survey.params.mechanism.domain.labels
     people = []
     for place, invitation in enumerate(survey.invitations):
         link = Code(survey.params.survey, invitation).link(address)
-        people.append(Person(link, (place % len(items),), schedule.visits[place]))
+        people.append(Person(link, sheet_of(place, survey.params), schedule.visits[place]))
     crowds = []
     for number in range(CROWDS):
         crowd_folder = make_private_folder(folder / f"crowd-{number}")
@@ -386,11 +410,18 @@ def check_published(ending: Ending, schedule: Schedule) -> None:
     """
     result = ending.result
     params = ending.params
-    counts = [item["count"] for item in result["counts"]]
+    counts, *further = [question["counts"] for question in result["questions"]]
     for position, count in enumerate(counts):
         staying = [place for place in schedule.staying if place % len(counts) == position]
         assert len(staying) <= count <= USERS // len(counts)
     assert result["included"] == sum(counts)
+    if further:
+        # Each count is 0 or 1, so the first question names everybody; the others must agree.
+        included = [sheet_of(place, params) for place, count in enumerate(counts) if count]
+        assert further == [
+            [sum(sheet[1] for sheet in included)],
+            [sum(sheet[2] for sheet in included)],
+        ]
     assert ending.counted >= set(schedule.staying)
     assert len(ending.counted) == ending.stages["counted"] <= result["included"]
     assert [survey["status"] for survey in ending.budget["surveys"]] == ["spent"]
