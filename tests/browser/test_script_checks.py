@@ -14,7 +14,7 @@ import pytest
 import faircount
 from faircount.accounting.levels import Levels
 from faircount.core.entropy import SeededStream
-from faircount.core.questions import OneOf, Questionnaire, YesNo
+from faircount.core.questions import MostOf, OneOf, Questionnaire, YesNo
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.server_levels import ServerLevels
@@ -108,6 +108,20 @@ def as_a_scale() -> str:
     return changed(LEVELED, questions=[{**question, "kind": "scale", "open": "counts"}])
 
 
+def with_noise_that_nobody_can_draw() -> str:
+    """All values follow from each other; only the tables of a draw would need gigabytes."""
+    items = tuple(str(item) for item in range(40))
+    questionnaire = Questionnaire((MostOf(text="Which?", items=items, most=20),))
+    groups = split_epsilon(0.1, [[0]])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("faircount.mechanisms.joint_noise.balls.MOST_ENTRIES", 1 << 40)
+        return encode(
+            published(
+                ServerSheets(questionnaire=questionnaire, groups=groups, epsilon=0.1, users=10)
+            )
+        )
+
+
 def with_items(plain: dict[str, Any], items: list[str]) -> str:
     (question,) = plain["questions"]
     return changed(plain, questions=[{**question, "items": items}])
@@ -150,6 +164,7 @@ WEAKER = {
     "page-base-epsilon": with_a_stronger_level(),
     "page-weakest-level": changed(LEVELED, "settings", epsilon=smaller(LEVELED["epsilon"])),
     "page-level-coins": changed(LEVELED, "derived", coins=["0", str(1 << 127), str(1 << 128)]),
+    "page-drawable-noise": with_noise_that_nobody_can_draw(),
     "page-key-size": changed(NOISE_OF_SERVERS, "keys", coordinator="00" * 31),
     "page-derived-names": changed(NOISE_OF_CLIENTS, "derived", proof=1),
     "page-promise": changed(NOISE_OF_SERVERS, epsilon=smaller(NOISE_OF_SERVERS["epsilon"])),

@@ -30,6 +30,7 @@ PARAMETERS = (
     "page-base-epsilon",
     "page-weakest-level",
     "page-level-coins",
+    "page-drawable-noise",
     "page-key-size",
     "page-derived-names",
     "page-promise",

@@ -17,5 +17,6 @@ MUTANTS = (
     Mutant("question-keys", NEVER, f"{PUBLISHED} -k keys"),
     Mutant("cell-range", NEVER, f"{SERVERS} -k outside_its_range"),
     Mutant("promise-below-groups", NEVER, f"{SERVERS} -k promise_below"),
+    Mutant("drawable-noise", NEVER, f"{NOISE} -k cannot_be_drawn"),
     Mutant("radius-precision", becomes("512"), f"{NOISE} -k mpmath"),
 )

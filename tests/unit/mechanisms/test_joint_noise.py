@@ -621,6 +621,14 @@ def test_a_table_that_would_keep_a_phone_busy_is_refused(monkeypatch) -> None:
         radius_table((CubeBall(400),), ONE // 10)
 
 
+@pytest.mark.parametrize("ball", [ZeroSumBall(300), LimitedBall(58, 30)])
+def test_noise_that_cannot_be_drawn_is_refused(ball) -> None:
+    """40 questions of at most 30 of 58 items kept a server drawing until its memory was full."""
+    assert ball.check_drawable(600) is None
+    with pytest.raises(ParameterError, match="its tables would not fit into memory"):
+        ball.check_drawable(4000)
+
+
 def test_a_limited_ball_works_as_long_at_radius_0_as_at_others() -> None:
     steps = 0
 

@@ -33,7 +33,8 @@ EXTRA_BITS = 128
 MOST_CELLS = {BlockKind.ONE: 300, BlockKind.MOST: 60}
 """With more cells the sizes of balls would take minutes to count."""
 
-# Most entries of a table of shells, some hundred bytes each.
+# Most entries of a table from which a point is drawn, some hundred bytes each. A participant's page
+# refuses a survey with more of them, too.
 MOST_ENTRIES = 1 << 20
 
 
@@ -109,9 +110,18 @@ class Ball(ABC):
         """Return the sizes of the balls with the radii 0 .. largest."""
         return ball_sizes(self, largest)
 
+    def count_entries(self, largest: int) -> int:
+        """Return how many entries the tables have from which points up to a radius are drawn."""
+        return 0
+
     def check_drawable(self, largest: int) -> None:
-        """Refuse a largest radius up to which no points can be drawn."""
-        return
+        """Refuse a largest radius at which the tables of a draw would not fit into memory."""
+        # check: drawable-noise - a server that cannot draw ends a survey that all have answered
+        if self.count_entries(largest) > MOST_ENTRIES:
+            raise ParameterError(
+                f"a question with {self.cells:,} answers needs a larger epsilon, or fewer answers: "
+                "its tables would not fit into memory"
+            )
 
 
 @lru_cache(maxsize=256)
@@ -208,13 +218,9 @@ class ZeroSumBall(Ball):
         """Return the sum of the positive cells, if all cells add up to 0."""
         return sum(value for value in point if value > 0) if sum(point) == 0 else None
 
-    def check_drawable(self, largest: int) -> None:
-        """Refuse tables of shells that would not fit into memory."""
-        if self.cells * largest > MOST_ENTRIES:
-            raise ParameterError(
-                f"a question with {self.cells:,} answers needs a larger epsilon, or fewer answers: "
-                "its tables would not fit into memory"
-            )
+    def count_entries(self, largest: int) -> int:
+        """Return those of the table of shells."""
+        return self.cells * largest
 
     def draw(self, radius: int, largest: int, source: UniformIntegers) -> list[int]:
         """Draw the positive part s, the cells that share it, and the shares of all cells."""
@@ -306,6 +312,10 @@ class LimitedBall(Ball):
         up = sum(value for value in point if value > 0)
         down = -sum(value for value in point if value < 0)
         return max(*map(abs, point), -(-up // self.limit), -(-down // self.limit))
+
+    def count_entries(self, largest: int) -> int:
+        """Return those of the numbers of ways, whose sums go up to the limit times the radius."""
+        return self.cells * self.limit * largest
 
     def draw(self, radius: int, largest: int, source: UniformIntegers) -> list[int]:
         """Draw how many cells are positive and negative, then one value after the other."""

@@ -51,9 +51,15 @@ export async function cellNoise(number, units) {
 
 /** Refuse noise for which the tables of a server would not fit into memory: it ends in nothing. */
 function checkDrawable(balls, { cumulative }) {
-  const cells = Math.max(0, ...balls.map((ball) => (ball.kind === "zero-sum" ? ball.cells : 0)));
-  const isSmall = cells * (cumulative.length - 1) <= MOST_ENTRIES;
+  const widest = Math.max(...balls.map(entriesPerRadius));
+  const isSmall = widest * (cumulative.length - 1) <= MOST_ENTRIES;
+  // check: page-drawable-noise - people answer a survey that can only end without a result
   insist(isSmall, "malformed", "a question has more answers than its noise can be drawn for");
+}
+
+function entriesPerRadius({ kind, cells, limit }) {
+  if (kind === "cube") return 0; // a cell is drawn without a table
+  return kind === "limited" ? cells * limit : cells;
 }
 
 function checkGroups(groups, count) {
