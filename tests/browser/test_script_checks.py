@@ -127,6 +127,14 @@ def with_items(plain: dict[str, Any], items: list[str]) -> str:
     return changed(plain, questions=[{**question, "items": items}])
 
 
+def with_moved_translation(plain: dict[str, Any]) -> str:
+    """The same answers in another language, in another order."""
+    (question,) = plain["questions"]
+    moved = {"text": question["text"], "items": question["items"][::-1]}
+    translations = {"de": {"title": "", "questions": [moved]}}
+    return changed(plain, language="en", translations=translations)
+
+
 def smaller(epsilon: str) -> str:
     return canonical.format_real(canonical.parse_real(epsilon) * 0.999)
 
@@ -156,6 +164,7 @@ WEAKER = {
     "page-insiders": changed(NOISE_OF_SERVERS, phi=NOISE_OF_SERVERS["phi"] + 1),
     "page-minimum": changed(NOISE_OF_SERVERS, minimum=1),
     "page-distinct-items": with_items(NOISE_OF_SERVERS, ["a", "a", "b"]),
+    "page-moved-translation": with_moved_translation(NOISE_OF_SERVERS),
     "page-question-groups": without_the_second_group(),
     "page-group-epsilon": changed(
         NOISE_OF_SHEETS, "settings", epsilon=smaller(NOISE_OF_SHEETS["epsilon"])

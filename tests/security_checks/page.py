@@ -24,6 +24,7 @@ PARAMETERS = (
     "page-insiders",
     "page-minimum",
     "page-distinct-items",
+    "page-moved-translation",
     "page-question-groups",
     "page-group-epsilon",
     "page-level-kinds",

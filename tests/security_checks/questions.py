@@ -15,6 +15,7 @@ MUTANTS = (
     Mutant("one-radius", replacing("radius", "table.draw(entropy)"), f"{NOISE} -k drawn_noise"),
     Mutant("sheet-total", NEVER, f"{NOISE} -k spoiled"),
     Mutant("question-keys", NEVER, f"{PUBLISHED} -k keys"),
+    Mutant("moved-translation", NEVER, f"{PUBLISHED} -k means_another_answer"),
     Mutant("cell-range", NEVER, f"{SERVERS} -k outside_its_range"),
     Mutant("promise-below-groups", NEVER, f"{SERVERS} -k promise_below"),
     Mutant("drawable-noise", NEVER, f"{NOISE} -k cannot_be_drawn"),

@@ -216,6 +216,9 @@ def _read_pair(question: Table, languages: Sequence[TranslatedQuestion], given: 
         row = _position([texts.items for texts in languages], given[0])
         column = _position([texts.columns for texts in languages], given[1])
         return row * len(question.columns) + column
+    # "a / b / c" may be row "a" and column "b / c", or row "a / b" and column "c".
+    if question.choices.count(str(given)) > 1:
+        raise AnswerError("the text of two pairs")
     return _position([question.choices], given)
 
 

@@ -200,6 +200,15 @@ def test_items_that_are_numbers_are_never_taken_for_positions() -> None:
     assert read_sheet(one(items=["x", "1"]), 1) == (1,)
 
 
+def test_a_text_that_is_two_pairs_of_a_table_is_not_guessed() -> None:
+    asked = {"rows": ["a", "a / b"], "columns": ["b / c", "c"]}
+    table = make_form([{"kind": "table", "text": ["One?", "Two?"], **asked}]).questionnaire
+    assert read_sheet(table, "a / c") == (1,)
+    assert read_sheet(table, ["a / b", "c"]) == (3,)
+    with pytest.raises(AnswerError, match="a pair of one of"):
+        read_sheet(table, "a / b / c")
+
+
 def test_answers_in_words_are_what_was_meant() -> None:
     words = [
         describe_answer(question, answer)

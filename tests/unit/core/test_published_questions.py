@@ -215,6 +215,34 @@ def test_incomplete_translations_are_refused(translation: dict[str, Any], messag
         make_form([question], language="en")
 
 
+@pytest.mark.parametrize("moved", [["yes", "no"], ["ja", " no "]])
+def test_a_text_that_means_another_answer_in_another_language_is_refused(moved: list[str]) -> None:
+    """An answer is a position, so readers of the translation would have answered the opposite."""
+    question = {
+        "kind": "yes",
+        "text": "Well?",
+        "items": ["no", "yes"],
+        "translation": {"de": {"text": "Nun?", "items": moved}},
+    }
+    with pytest.raises(ParameterError, match="is one answer in one language and another one"):
+        make_form([question], language="en")
+
+
+def test_a_table_may_not_exchange_columns_between_two_translations() -> None:
+    def translated(columns: list[str]) -> dict[str, Any]:
+        return {"text": ["a", "b"], "rows": ["r", "s"], "columns": columns}
+
+    question = {
+        "kind": "table",
+        "text": ["Site?", "Shift?"],
+        "rows": ["North", "South"],
+        "columns": ["early", "late"],
+        "translation": {"de": translated(["x", "y"]), "fr": translated(["y", "x"])},
+    }
+    with pytest.raises(ParameterError, match="translate the answers in the same order"):
+        make_form([question], language="en")
+
+
 def test_translations_need_the_language_of_the_original() -> None:
     question = {
         "kind": "yes",

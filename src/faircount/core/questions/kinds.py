@@ -617,9 +617,8 @@ def check_items(name: str, items: Any) -> tuple[str, ...]:
     texts = tuple(check_text(f"every entry of {name}", item) for item in items)
     if len(texts) < 2:
         raise ParameterError(f"{name} must be at least 2")
-    # Answers are read without the blanks around them and in composed form (see `analysis.cells`).
     # Two items that read alike would be counted as one of them.
-    read = {unicodedata.normalize("NFC", text.strip()) for text in texts}
+    read = set(map(read_label, texts))
     if len(read) < len(texts):
         raise ParameterError(f"{name} must differ from each other")
     if SKIP_LABEL in read:
@@ -629,6 +628,14 @@ def check_items(name: str, items: Any) -> tuple[str, ...]:
             f"{name} cannot contain {NOT_APPLICABLE_LABEL!r}: say with only_if who is asked"
         )
     return texts
+
+
+def read_label(text: str) -> str:
+    """Return a text as answers are read: without the blanks around it and in composed form.
+
+    Tables are read in the same way (see `analysis.cells`).
+    """
+    return unicodedata.normalize("NFC", text.strip())
 
 
 def check_exact(name: str, value: object) -> Fraction:

@@ -11,6 +11,7 @@ from faircount.core.questions.kinds import Answer, ChoiceQuestion, Question, Tab
 from faircount.core.questions.translations import (
     Translation,
     check_language,
+    check_positions,
     check_translation,
     reword,
 )
@@ -80,6 +81,7 @@ class Questionnaire:
         for translation in self.translations:
             check_translation(translation, self.questions)
             languages.append(translation.language)
+        check_positions(self.questions, self.translations)
         if self.translations and not self.language:
             raise ParameterError("say in which language the questions are, as in language = 'en'")
         # The language of the original counts: a second text in it could contradict the first.

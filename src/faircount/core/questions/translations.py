@@ -17,6 +17,7 @@ from faircount.core.questions.kinds import (
     Table,
     check_items,
     check_text,
+    read_label,
 )
 
 # A tag such as "de" or "pt-br", as BCP 47 writes them, in lower case.
@@ -95,3 +96,28 @@ def check_translation(translation: Translation, questions: Sequence[Question]) -
         for items in (own.items, own.columns):
             if items:
                 check_items(f"items of {name}", items)
+
+
+def check_positions(questions: Sequence[Question], translations: Sequence[Translation]) -> None:
+    """Refuse a text that stands for one answer in one language and for another one in the next."""
+    for number, question in enumerate(questions):
+        texts = [texts_of(question)]
+        texts += [translation.questions[number] for translation in translations]
+        for lists in ([own.items for own in texts], [own.columns for own in texts]):
+            text = _find_moved(lists)
+            # check: moved-translation - "no" counts as yes for the readers of a translation
+            if text is not None:
+                raise ParameterError(
+                    f"question {number + 1}: {text!r:.60} is one answer in one language and "
+                    "another one in another: translate the answers in the same order"
+                )
+
+
+def _find_moved(lists: Sequence[Sequence[str]]) -> str | None:
+    """Return a text that has different positions in two lists, as people read them."""
+    positions: dict[str, int] = {}
+    for items in lists:
+        for position, item in enumerate(items):
+            if positions.setdefault(read_label(item), position) != position:
+                return item
+    return None

@@ -13,7 +13,7 @@ const BLANKS_AROUND = new RegExp(`^${BLANK}+|${BLANK}+$`, "g");
 const RESERVED = ["prefer not to say", "does not apply"];
 
 /** A text without the blanks around it and in composed form, as answers are read. */
-const readAs = (text) => text.replace(BLANKS_AROUND, "").normalize("NFC");
+export const readLabel = (text) => text.replace(BLANKS_AROUND, "").normalize("NFC");
 
 /** Refuse what people cannot read as a text. */
 export function checkText(text) {
@@ -28,7 +28,7 @@ export function checkItems(items) {
   const areItems = Array.isArray(items) && items.length >= 2;
   insist(areItems, "malformed", "a question needs at least two answers");
   items.forEach(checkText);
-  const read = new Set(items.map(readAs));
+  const read = new Set(items.map(readLabel));
   // check: page-distinct-items - which of two equal items tells people apart
   insist(read.size === items.length, "malformed", "answers must differ from each other");
   const isFree = !RESERVED.some((label) => read.has(label));

@@ -3,7 +3,7 @@
 
 import { leastModulus, shiftWeights, weightedSum } from "./blocks.js";
 import { readQuestion } from "./questions.js";
-import { checkItems, checkText } from "./question_texts.js";
+import { checkItems, checkText, readLabel } from "./question_texts.js";
 import { insist, Refusal } from "./refusal.js";
 import { hasExactly, isCount } from "./shapes.js";
 
@@ -87,6 +87,26 @@ function checkTranslations(translations, language, questions) {
     const isList = Array.isArray(texts) && texts.length === questions.length;
     insist(isList, "malformed", "a translation has all questions");
     texts.forEach((text, number) => checkTranslated(text, questions[number]));
+  }
+  questions.forEach((question, number) => {
+    const inAll = [question, ...Object.values(translations).map((own) => own.questions[number])];
+    checkPositions(inAll);
+  });
+}
+
+/** Refuse a text that stands for one answer in one language and for another one in the next. */
+function checkPositions(languages) {
+  for (const name of ["items", "rows", "columns"]) {
+    const positions = new Map();
+    for (const texts of languages) {
+      (texts[name] ?? []).forEach((text, at) => {
+        const label = readLabel(text);
+        const isSame = (positions.get(label) ?? at) === at;
+        // check: page-moved-translation - "no" counts as yes for the readers of a translation
+        insist(isSame, "malformed", "an answer stands at another place in another language");
+        positions.set(label, at);
+      });
+    }
   }
 }
 
