@@ -22,6 +22,10 @@ SEEN = {
 """How sure anybody can become of the answer, and of answer and level together, in percent."""
 
 
+NOISELESS = {"all": 40.0, "none": 80.0}
+"""The base at 40 and a second table at 40: both have next to no noise."""
+
+
 def leveled(
     levels: dict[str, float], users: int = 6, questions: tuple[Any, ...] = (DRINKS,)
 ) -> ServerLevels:
@@ -133,6 +137,40 @@ def test_every_level_sends_as_much_and_as_often(trial, visitor) -> None:
         # What the device keeps does not say the level, either.
         sent[-1] = (*sent[-1], sorted(record), len(str(sorted(record.values(), key=str))))
     assert len({str(seen) for seen in sent}) == 1
+
+
+def test_the_result_shows_everybody_first(trial, visitor, look_at) -> None:
+    links = trial.create(12, mechanism=leveled(NOISELESS, 12))
+    pages = []
+    for link, (answer, level) in zip(
+        links, [("tea", "none"), ("tea", "all"), ("water", "none")], strict=False
+    ):
+        page = opened(visitor(), link)
+        page.get_by_label(answer).check()
+        page.get_by_role("radio", name=level, exact=True).check()
+        proceed(page)
+        page.get_by_role("button", name="Send").click()
+        sees(page, "Thank you! Your answer has arrived")
+        pages.append(page)
+    closed = trial.close()
+    # Everybody once: tea twice and water once; then those counted again: tea and water.
+    (told,) = closed["questions"]
+    assert told["counts"] == [2, 0, 1, 0]
+    assert told["counted_again"] == [1, 0, 1, 0]
+    page = pages[0]
+    page.get_by_role("button", name="Was my answer counted?").click()
+    sees(page, "Your answer was counted")
+    first, *_, second = page.locator("section.result table").all()
+    expect(first.locator("caption")).to_contain_text("among the 3 people who were counted")
+    expect(first.locator("tbody tr").first).to_contain_text("66.7 %")
+    # The condition is part of what the table is called, also for screen readers.
+    expect(second.locator("caption")).to_have_text(
+        "Estimated shares, if people who chose weaker protection answer like everybody"
+    )
+    result = page.locator("section.result")
+    expect(result).to_contain_text("About 2 of 3 people were counted a second time (±0).")
+    expect(result).to_contain_text("The table above counts everybody once.")
+    look_at(page, "levels-result")
 
 
 @pytest.mark.parametrize("level", [1, 3, -1, "0", None])

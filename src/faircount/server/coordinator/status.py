@@ -9,6 +9,7 @@ from base64 import b64encode
 from typing import Any
 
 from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.mechanisms.server_levels import ServerLevels
 from faircount.protocol import Coordinator, SurveyParameters, encode
 from faircount.protocol.survey.endings import describe_abort, ending_of
 from faircount.protocol.survey.phases import FINAL
@@ -178,7 +179,7 @@ def _result_dict(state: Coordinator, published: Published) -> dict[str, Any]:
     return {
         "included": published.included,
         "questions": _counts_by_question(params, counts),
-        **_counts_by_item(params, counts, published.included),
+        **_counts_by_item(params, _count_of_everybody(params, counts), published.included),
         "promised": _amounts(published.epsilon, published.delta),
         "realized": _amounts(published.realized_epsilon, published.realized_delta),
         "validity": validity_of(params, published).to_dict(),
@@ -187,16 +188,31 @@ def _result_dict(state: Coordinator, published: Published) -> dict[str, Any]:
 
 
 def _counts_by_question(params: SurveyParameters, counts: list[float]) -> list[dict[str, Any]]:
-    """The published sums of every question, in the order of its answers or cells."""
+    """The published sums of every question, in the order of its answers or cells.
+
+    With privacy levels, those of the people who were counted a second time stand beside them.
+    """
     questions = params.questionnaire.questions
     slices = params.questionnaire.cell_slices
+    everybody = _count_of_everybody(params, counts)
     # A mechanism for one question counts every answer, also the first of two.
     if len(questions) == 1:
         slices = (slice(None),)
-    return [
-        {"question": question.text, "counts": counts[where]}
+    found: list[dict[str, Any]] = [
+        {"question": question.text, "counts": everybody[where]}
         for question, where in zip(questions, slices, strict=True)
     ]
+    if isinstance(params.mechanism, ServerLevels):
+        for told, where in zip(found, params.mechanism.second_slices, strict=True):
+            told["counted_again"] = counts[where]
+    return found
+
+
+def _count_of_everybody(params: SurveyParameters, counts: list[float]) -> list[float]:
+    """The table in which everybody is counted once: all there is, without privacy levels."""
+    if isinstance(params.mechanism, ServerLevels):
+        return counts[: params.mechanism.base_cells]
+    return counts
 
 
 def _counts_by_item(

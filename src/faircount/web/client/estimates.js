@@ -5,6 +5,7 @@
 // independent noise are fitted to it, and then the noise of an item is its own minus the mean of
 // all.
 
+import { alikeEstimates, baseEstimates } from "./leveled_estimates.js";
 import { MECHANISMS } from "./mechanisms.js";
 import { binomial } from "./privacy.js";
 import { sheetEstimates } from "./sheet_estimates.js";
@@ -19,7 +20,14 @@ export function estimates(params, published) {
   const { drawn, questionnaire } = params;
   const counts = published.counts.map(Number);
   if (params.answers !== null) return [estimateShares(params, counts, published.included)];
+  if (drawn.levels) return baseEstimates(questionnaire, drawn, counts, published.included);
   return sheetEstimates(questionnaire, drawn.noises, counts, published.included);
+}
+
+/** What a survey with levels says besides, as leveled_estimates.js describes it; else null. */
+export function estimatesIfAlike({ drawn, questionnaire }, published) {
+  if (!drawn.levels) return null;
+  return alikeEstimates(questionnaire, drawn, published.counts.map(Number), published.included);
 }
 
 function estimateShares(params, counts, size) {

@@ -43,6 +43,18 @@ export const en = {
   // confirm and status
   confirmLevel: "Your level, which stays on this device, too:",
   keptNoLevel: "It does not keep your level, either.",
+
+  // result
+  resultTwice: "About {twice} of {included} people were counted a second time (±{error}).",
+  resultBase: "The table above counts everybody once. It holds whatever people chose.",
+  resultAgain: "Those who were counted a second time",
+  resultAlike: "Estimated shares, if people who chose weaker protection answer like everybody",
+  resultAlikeText:
+    "These estimates also use those who were counted a second time. They are more exact if these " +
+    "people answer like everybody, and wrong if they do not. Nobody can know that for sure.",
+  resultRealizedLevels:
+    "Privacy achieved: epsilon = {strongest} at the strongest level and {epsilon} at the weakest, " +
+    "delta = {delta}.",
 };
 
 export const de = {
@@ -86,4 +98,15 @@ export const de = {
 
   confirmLevel: "Ihre Schutzstufe, die ebenfalls auf diesem Gerät bleibt:",
   keptNoLevel: "Auch Ihre Schutzstufe bewahrt es nicht auf.",
+
+  resultTwice: "Etwa {twice} von {included} Personen wurden ein zweites Mal gezählt (±{error}).",
+  resultBase: "Die Tabelle oben zählt alle einmal. Sie gilt, was immer die Leute gewählt haben.",
+  resultAgain: "Die zweimal Gezählten",
+  resultAlike: "Geschätzte Anteile, falls Personen mit schwächerem Schutz wie alle antworten",
+  resultAlikeText:
+    "Diese Schätzungen nutzen auch die zweite Zählung. Sie sind genauer, wenn die zweimal " +
+    "Gezählten wie alle antworten, und falsch, wenn nicht. Sicher weiß das niemand.",
+  resultRealizedLevels:
+    "Erreichter Schutz: epsilon = {strongest} auf der stärksten und {epsilon} auf der schwächsten " +
+    "Schutzstufe, delta = {delta}.",
 };

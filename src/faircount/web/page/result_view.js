@@ -4,7 +4,7 @@
 import { bytesText } from "../client/bytes.js";
 import { unscaled } from "../client/canonical_json.js";
 import { toDouble } from "../client/decimals.js";
-import { estimates } from "../client/estimates.js";
+import { estimates, estimatesIfAlike } from "../client/estimates.js";
 import { hasOneOperator } from "../client/operators.js";
 import { axisOf, chart, drawingRow, meanChart } from "./chart.js";
 import { element, ownerText } from "./dom.js";
@@ -28,18 +28,48 @@ export function resultSection(params, published) {
   };
   const validity = params.proven ? "resultProven" : "resultUnproven";
   const found = estimates(params, published);
+  const alike = estimatesIfAlike(params, published);
   return element(
     "section",
     { class: "result" },
     element("h2", {}, say(params, "resultTitle")),
     found.map((rows, number) => questionResult(params, number, rows, votes)),
     element("p", { class: "quiet" }, say(params, "resultText")),
+    alike ? ifAlike(params, alike, votes) : null,
     element("p", { class: "quiet" }, say(params, validity, votes)),
-    element("p", { class: "quiet" }, translate("resultRealized", privacy)),
+    element("p", { class: "quiet" }, realized(params, privacy)),
     hasOneOperator(params)
       ? ownerText("p", translate("resultOneOperator", operatorNames(params)), { class: "warning" })
       : null,
   );
+}
+
+/** The privacy that was achieved; with levels, that of the strongest and of the weakest. */
+function realized({ drawn }, privacy) {
+  if (!drawn.levels) return translate("resultRealized", privacy);
+  const [{ epsilon }] = drawn.levels.offered;
+  const strongest = formatNumber(epsilon, { maximumSignificantDigits: 4 });
+  return translate("resultRealizedLevels", { ...privacy, strongest });
+}
+
+/** How many were counted twice, and estimates that hold under a condition, which stands first. */
+function ifAlike(params, { twice, error, rows }, { included }) {
+  const whole = (value) => formatNumber(Math.round(value));
+  const counted = { twice: whole(twice), error: whole(error), included };
+  const tables = rows.map((found, number) => {
+    const heading = wordsElement("h4", questionText(params, number), wordsOf(params));
+    const question = params.questionnaire.questions[number];
+    const caption = translate("resultAlike");
+    const made = resultTable(question, found, labelsFor(params, number), caption);
+    return hasSeveral(params) ? [heading, made] : made;
+  });
+  return [
+    element("p", { class: "quiet" }, say(params, "resultBase")),
+    element("h3", {}, translate("resultAgain")),
+    element("p", {}, translate("resultTwice", counted)),
+    tables,
+    element("p", { class: "quiet" }, translate("resultAlikeText")),
+  ];
 }
 
 /** The tables of one question; with several questions its text stands above them. */

@@ -115,6 +115,7 @@ const en = {
     "These are estimates, because random noise protects everybody. In 95 of 100 such surveys, " +
     "the true number for the people counted lies in its interval. An estimated share can be " +
     "below 0.",
+  resultBase: "The tables above count everybody once. They hold whatever people chose.",
   resultProven:
     "People counted: {included}, each with one valid questionnaire, as was proven. Rejected: " +
     "{refused}.",
@@ -240,6 +241,8 @@ const de = {
     "Das sind Schätzungen, denn Zufallsrauschen schützt alle. In 95 von 100 solchen Umfragen " +
     "liegt die wahre Zahl für die gezählten Personen im Intervall. Ein geschätzter Anteil kann " +
     "unter 0 liegen.",
+  resultBase:
+    "Die Tabellen oben zählen alle einmal. Sie gelten, was immer die Leute gewählt haben.",
   resultProven:
     "Gezählte Personen: {included}, jede nachweislich mit einem gültigen Fragebogen. Abgewiesen: " +
     "{refused}.",
