@@ -13,10 +13,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import faircount
 from faircount.accounting.levels import Levels
 from faircount.core.entropy import SeededStream
-from faircount.core.errors import FaircountError, MalformedError
+from faircount.core.errors import FaircountError, MalformedError, ParameterError
 from faircount.core.questions import (
     Branch,
     MostOf,
@@ -183,3 +185,14 @@ def test_both_clients_compute_tables_up_to_the_same_size() -> None:
     script = Path(faircount.__file__).parent / "web" / "client" / "radius.js"
     (power,) = re.findall(r"^const MOST_TABLE_BITS = 2 \*\* (\d+);", script.read_text(), re.M)
     assert 2 ** int(power) == MOST_TABLE_BITS
+
+
+def test_a_lone_number_has_the_largest_epsilon_of_all_groups() -> None:
+    """Python looked at the epsilon of a step alone, a half of 80, and the page refused 80."""
+    number = Questionnaire((Number(text="Cups?", low=Fraction(0), high=Fraction(2)),))
+    terms = {"questionnaire": number, "users": 10}
+    with pytest.raises(ParameterError, match=r"must lie between 0\.001 and 50, not 80"):
+        ServerSheets(groups=split_epsilon(80.0, [[0]]), epsilon=80.0, **terms)
+    largest = ServerSheets(groups=split_epsilon(50.0, [[0]]), epsilon=50.0, **terms)
+    published = set_up(largest, SERVERS, SeededStream(1)).params.published.decode()
+    assert accepted_by_javascript([published]) == [True]

@@ -25,7 +25,7 @@ from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.joint_noise.balls import Ball, CubeBall, UniformIntegers, ball_of
 from faircount.mechanisms.joint_noise.laws import cell_law, sum_law
 from faircount.mechanisms.joint_noise.losses import informed_share
-from faircount.mechanisms.joint_noise.radius import RadiusTable, radius_table
+from faircount.mechanisms.joint_noise.radius import RadiusTable, check_scaled, radius_table
 from faircount.mechanisms.worst_pair import Marginal, WorstPair
 
 # A number that is alone in its group may have balls of an L-th part of its range at an L-th part of
@@ -56,6 +56,8 @@ class GroupNoise:
         """Return the noise of a group of questions."""
         blocks = questionnaire.blocks_of(group)
         scaled = group.scaled_epsilon
+        # Also where a step of the radius costs a part of it: the page has one rule for all groups.
+        check_scaled(scaled)
         if len(blocks) == 1 and blocks[0].kind is BlockKind.NUMBER:
             parts = best_parts(blocks[0].bound, scaled)
             # Any change of the number lies in Ball(parts), so a step may cost a part of epsilon.
