@@ -31,6 +31,12 @@ def test_the_demos_link_opens_the_page_and_the_answer_is_counted(visitor) -> Non
         assert any("120 people are counted" in line for line in demo.stdout)
         page.get_by_role("button", name="Were my answers counted?").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Your answers were counted")
+        # The mean of a scale from 1 to 5 and of a number from 0 to 40: one number of decimals each.
+        means = [
+            row.inner_text() for row in page.get_by_role("row", name=re.compile("^mean")).all()
+        ]
+        decimals = [re.findall(r"\d+\.(\d+)", text) for text in means]
+        assert [set(map(len, found)) for found in decimals] == [{2}, {1}]
         demo.communicate("\n", timeout=60)
         assert demo.returncode == 0
     finally:

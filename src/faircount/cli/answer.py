@@ -313,7 +313,7 @@ def describe_survey(params: "SurveyParameters") -> dict[str, Any]:
         "contact": params.contact,
         "servers": servers,
         "operator_keys": f"{fingerprints[0]} and {fingerprints[1]}; compare them with those that "
-        "these organizations publish: a name that stands nowhere else shows nothing",
+        "these organizations publish, because a name alone can be made up",
         "people": f"at most {params.n_max:,} are invited; there is no result with fewer than "
         f"{params.minimum:,}",
         "privacy": f"epsilon {params.epsilon:g}, delta {format_delta(params.delta)}"

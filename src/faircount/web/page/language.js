@@ -67,6 +67,7 @@ export const formatPercent = (share, decimals = 1) =>
   });
 
 const MOST_DECIMALS = 6;
+const EXACT_DECIMALS = 2;
 
 /**
  * Decimal places of all percentages of a table whose rows have intervals {low, high}: as many as
@@ -76,6 +77,16 @@ export function decimalsFor(rows) {
   const half = Math.max(...rows.map(({ low, high }) => high - low)) / 2;
   if (half <= 0) return 1;
   return Math.min(Math.max(1, -Math.floor(Math.log10(100 * half))), MOST_DECIMALS);
+}
+
+/**
+ * Decimal places of a mean with an interval {low, high}: one more than its half-width begins at, as
+ * in Python, and the same for the estimate and both ends.
+ */
+export function decimalsForMean({ low, high }) {
+  const tenth = (high - low) / 20;
+  if (tenth <= 0) return EXACT_DECIMALS;
+  return Math.min(Math.max(0, -Math.floor(Math.log10(tenth))), MOST_DECIMALS);
 }
 
 // The random generator behind all noise is not known to be good to a smaller probability than this.

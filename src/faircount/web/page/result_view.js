@@ -8,7 +8,14 @@ import { estimates, estimatesIfAlike } from "../client/estimates.js";
 import { hasOneOperator } from "../client/operators.js";
 import { axisOf, chart, drawingRow, meanChart } from "./chart.js";
 import { element, ownerText } from "./dom.js";
-import { decimalsFor, formatNumber, formatPercent, formatSmall, translate } from "./language.js";
+import {
+  decimalsFor,
+  decimalsForMean,
+  formatNumber,
+  formatPercent,
+  formatSmall,
+  translate,
+} from "./language.js";
 import { operatorNames } from "./operators.js";
 import {
   answerLabels, missingLabel, questionText, wordsElement, wordsOf,
@@ -148,7 +155,7 @@ function drawMean(question, row) {
 
 function textRow(row, label, decimals) {
   const isShare = row.measure === "share";
-  const format = isShare ? (share) => formatPercent(share, decimals) : formatMean;
+  const format = isShare ? (share) => formatPercent(share, decimals) : meanFormat(row);
   const range = { low: format(row.low), high: format(row.high) };
   const value = format(row.estimate);
   return element(
@@ -160,4 +167,8 @@ function textRow(row, label, decimals) {
   );
 }
 
-const formatMean = (value) => formatNumber(value, { maximumSignificantDigits: 4 });
+function meanFormat(row) {
+  const places = decimalsForMean(row);
+  const digits = { minimumFractionDigits: places, maximumFractionDigits: places };
+  return (value) => formatNumber(value, { ...digits, signDisplay: "negative" });
+}
