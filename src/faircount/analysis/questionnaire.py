@@ -1,8 +1,6 @@
 """Several questions about the people of a table, in one release under one guarantee."""
 
-import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from faircount.accounting.conditions import ROWS_ARE_PEOPLE
@@ -13,7 +11,7 @@ from faircount.analysis.sheets import count_cells
 from faircount.core.arguments import explain_arguments
 from faircount.core.entropy import Entropy, SeededStream, SystemEntropy
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.questions.form import Form, make_form, read_form
+from faircount.core.questions.form import as_form
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.joint_noise.mechanism import JointNoise
 from faircount.planning.question import cautions
@@ -44,7 +42,8 @@ def questionnaire(
 
     table: the path of a CSV file (also .gz) or Parquet file, "-" for standard input, a data frame,
         an Arrow table, or a mapping of lists
-    questions: the path of a TOML file, or a list of dictionaries with the same fields
+    questions: the path of a TOML file, a list of dictionaries with the same fields, or a
+        `Questionnaire`
     epsilon: privacy loss of all answers together
     user: the name of a column that identifies people, who must have one row each
     encoding: of a CSV file; UTF-8 by default
@@ -65,7 +64,7 @@ def questionnaire(
     >>> [row.answer for row in result["Which site?"].estimates]
     ['North', 'South', 'East']
     """
-    form = _read_questions(questions)
+    form = as_form(questions, _EXAMPLE)
     source = SystemEntropy() if entropy is None else entropy
     # A NumPy generator is predictable, and would silently protect nobody.
     if not isinstance(source, Entropy):
@@ -84,6 +83,7 @@ def questionnaire(
         _check_one_row_each(people)
     # The plan looks at the questions and the number of people, never at an answer.
     mechanism = make_plan(form, len(found[0]), epsilon).mechanism
+    # Before the budget is charged: answers that cannot be read must cost nothing.
     cells = count_cells(form, found)
     _rehearse(mechanism)
     facts = {} if isinstance(source, SystemEntropy) else {"simulation": True}
@@ -105,19 +105,6 @@ def _rehearse(mechanism: JointNoise) -> None:
     """Draw and estimate once without the answers: what cannot be computed must cost no budget."""
     noise = mechanism.draw_noise(SeededStream(0))
     QuestionnaireResult(mechanism.questionnaire, mechanism, noise, mechanism.n).estimates()
-
-
-def _read_questions(questions: Any) -> Form:
-    """Return the form from a file, or from a list of questions."""
-    if isinstance(questions, Form):
-        return questions
-    if isinstance(questions, str | os.PathLike):
-        return read_form(Path(questions))
-    if isinstance(questions, Mapping) or not isinstance(questions, Sequence):
-        raise ParameterError(
-            "questions must be the path of a TOML file or a list of questions, as in " + _EXAMPLE
-        )
-    return make_form(questions)
 
 
 def _check_one_row_each(people: Sequence[object]) -> None:

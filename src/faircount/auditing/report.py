@@ -90,6 +90,7 @@ class AuditReport:
         refuted = [verdict for verdict in self.verdicts if verdict.refuted]
         if not refuted:
             return self.verdicts[0]
+        # The one that is furthest from its claim: the clearest evidence comes first.
         return max(
             refuted,
             key=lambda verdict: verdict.decisive.epsilon - verdict.decisive.claim.epsilon,
@@ -113,6 +114,8 @@ class AuditReport:
     @property
     def is_own_point(self) -> bool:
         """Whether the verdict is about the mechanism's guarantee at another epsilon than asked."""
+        # The claim itself is always the first finding; the others are points of the mechanism's
+        # curve.
         return self.decisive.decisive is not self.decisive.findings[0]
 
     @property
@@ -131,6 +134,7 @@ class AuditReport:
     @property
     def refuted(self) -> bool:
         """Whether the claim is wrong at the stated confidence."""
+        # One adversary is enough: a guarantee is for all whom it names.
         return any(verdict.refuted for verdict in self.verdicts)
 
     @property
@@ -178,6 +182,7 @@ class AuditReport:
         """
         target = create_axes(7, 1.8) if ax is None else ax
         colour = "#c8553d" if self.refuted else "#8fb8ad"
+        # A lower bound may be negative, when the runs show nothing.
         target.barh([0], [max(self.lower_bound, 0.0)], color=colour, height=0.5)
         target.axvline(self.epsilon, color="black", lw=1.4)
         target.annotate(

@@ -32,15 +32,13 @@ from faircount.core.questions.kinds import (
     ScaleMean,
 )
 from faircount.core.questions.published import format_decimal, to_plain
+from faircount.core.questions.questionnaire import MOST_QUESTIONS
 from faircount.owner.questions import check_items, check_question
 
 Fields = Mapping[str, Any]
 
 MOST_BYTES = 1_000_000
 """More would not be a questionnaire; the page reads a file into memory."""
-
-MOST_QUESTIONS = 200
-"""More would keep the planner busy for minutes, while the owner waits for the preview."""
 
 UNWRITTEN = "?"
 """Stands for a text that the owner has not typed yet, so that the planner can give advice."""
@@ -113,6 +111,7 @@ def fields_of(questionnaire: Questionnaire, form: Form | None = None) -> dict[st
 def read_file(values: Fields) -> dict[str, Any]:
     """The fields of the questions in a TOML file {name, data} that the owner chose."""
     try:
+        # `validate`: without it foreign characters are skipped, and half of a file would be read.
         data = base64.b64decode(values["file"]["data"], validate=True)
         # The name alone, for messages: nothing is read from or written to that path.
         name = Path(str(values["file"]["name"])).name
@@ -143,6 +142,7 @@ class _NumberedProblems:
         if not isinstance(problem, FaircountError) or not self._is_needed:
             return
         message = f"question {self._number}: {problem}"
+        # The code stays, so that the page says the same sentence with the number before it.
         values = {**problem.values, "question": self._number}
         raise ParameterError(message).with_code(problem.code, **values) from None
 
@@ -152,6 +152,7 @@ def _asked(values: Fields) -> list[Fields]:
     is_list = isinstance(asked, list) and all(isinstance(fields, Mapping) for fields in asked)
     if not isinstance(asked, list) or not is_list or not asked:
         raise ParameterError("the form has a list of questions").with_code("bad_call")
+    # Before the planner: its search takes minutes for a few hundred questions.
     if len(asked) > MOST_QUESTIONS:
         message = f"a survey has at most {MOST_QUESTIONS} questions"
         raise ParameterError(message).with_code("too_many_questions", most=MOST_QUESTIONS)
@@ -242,6 +243,7 @@ def _read_yes(fields: Fields) -> dict[str, Any]:
 def _read_most(fields: Fields) -> dict[str, Any]:
     items = _read_items(fields)
     written = _text(fields, "most")
+    # ASCII digits, and few of them: `int` reads other digits too, and takes long for thousands.
     most = int(written) if written.isascii() and written.isdecimal() and len(written) < 9 else 0
     if not 1 <= most < len(items):
         message = f"at most a whole number from 1 to {len(items) - 1} of {len(items)} answers"
@@ -255,6 +257,7 @@ def _read_number(fields: Fields) -> dict[str, Any]:
     if low >= high:
         message = "the largest number must be above the smallest one"
         raise ParameterError(message).with_code("number_range")
+    # Exact fractions: with floats 40 / 0.1 would not be a whole number.
     if step <= 0 or ((high - low) / step).denominator != 1:
         message = "step must be above 0 and divide the range: 0 to 40 in steps of 0.5"
         raise ParameterError(message).with_code("number_step")

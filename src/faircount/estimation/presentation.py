@@ -19,7 +19,7 @@ from faircount.core.domain import escape_controls
 from faircount.estimation.consistency import project_to_simplex
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.record import SurveyRecord
-from faircount.estimation.validity import ASSUMPTIONS, Validity
+from faircount.estimation.validity import Validity, describe_assumption
 
 SIMULATION = (
     "SIMULATION, not a release: seeded randomness can be repeated by anybody and protects nobody."
@@ -138,10 +138,8 @@ class Frequencies(ArrayValue, ABC):
 
     @property
     def assumption(self) -> str:
-        """What the result assumes about the clients, in words."""
-        # Nothing is claimed about reports that did not travel: without a proof a client may have
-        # sent more than one vote.
-        return ASSUMPTIONS[self.validity is not None and self.validity.proven]
+        """What the result assumes about clients, or about the table, in words."""
+        return describe_assumption(self.validity, is_survey=self.record is not None)
 
     @property
     @abstractmethod

@@ -16,7 +16,7 @@ from faircount.estimation.intervals import Intervals, interval
 from faircount.estimation.mean_intervals import reports_interval, two_point_interval
 from faircount.estimation.presentation import REPETITION, SIMULATION, Frequencies
 from faircount.estimation.record import SurveyRecord
-from faircount.estimation.validity import ASSUMPTIONS, Validity
+from faircount.estimation.validity import ROWS_ASSUMPTION, Validity
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.local_mean import LocalMean
@@ -236,7 +236,7 @@ class MeanResult:
             "mean": {"estimate": self.estimate, "low": low, "high": high},
             "guarantee": self.guarantee.to_dict(),
             "again": REPETITION,
-            "supposed": ASSUMPTIONS[False],
+            "supposed": ROWS_ASSUMPTION,
         }
 
     def to_frame(self, level: float = 0.95, *, covers: str = "users") -> Any:
@@ -255,7 +255,7 @@ class MeanResult:
     def __str__(self) -> str:
         lines = [SIMULATION] if self.simulation else []
         lines.append(f"{self._summary()} of {self.included} users")
-        lines.append(f"assumes: {ASSUMPTIONS[False]}")
+        lines.append(f"assumes: {ROWS_ASSUMPTION}")
         lines.append(f"privacy: {self.guarantee}")
         lines.append(f"running again: {REPETITION}")
         return "\n".join(lines)

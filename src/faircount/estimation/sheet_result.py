@@ -39,10 +39,8 @@ from faircount.estimation.sheet_estimates import (
     estimate_question,
 )
 from faircount.estimation.sheet_frequencies import estimate_frequencies
-from faircount.estimation.validity import ASSUMPTIONS, Validity
+from faircount.estimation.validity import Validity, describe_assumption
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
-
-ASSUMPTION = "every row of the table holds what that person answered"
 
 TOGETHER = "for all answers of a person together"
 
@@ -156,10 +154,7 @@ class QuestionnaireResult(ArrayValue):
     @property
     def assumption(self) -> str:
         """What the result assumes about clients, or about the table, in words."""
-        # Rows of a table: nobody sent a report, so there are no clients to assume anything about.
-        if self.topology is None and self.validity is None:
-            return ASSUMPTION
-        return ASSUMPTIONS[self.validity is not None and self.validity.proven]
+        return describe_assumption(self.validity, is_survey=self.record is not None)
 
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:

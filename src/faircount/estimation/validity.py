@@ -22,6 +22,9 @@ ASSUMPTIONS = {
 """What a plan or a result assumes about the clients, by whether reports are proven."""
 
 
+ROWS_ASSUMPTION = "every row of the table holds what that person answered"
+
+
 # Numbers and not sentences: the page and the dashboard say the same in other languages.
 @dataclass(frozen=True, slots=True)
 class Validity:
@@ -139,3 +142,16 @@ class Validity:
                 "dishonest participant may answer it anyway."
             )
         return text
+
+
+def describe_assumption(validity: Validity | None, *, is_survey: bool) -> str:
+    """What a result assumes about the clients, or about the table that it was computed from.
+
+    is_survey: whether people answered over a network, with clients of their own
+    """
+    proven = validity is not None and validity.proven
+    # Computed in one process, with or without the messages of a topology: all clients were ours, so
+    # only the rows can be wrong.
+    if not is_survey and not proven:
+        return ROWS_ASSUMPTION
+    return ASSUMPTIONS[proven]

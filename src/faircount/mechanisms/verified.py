@@ -137,6 +137,7 @@ class VerifiedMechanism(VectorMechanism):
     @property
     def min_field_size(self) -> int:
         """A proof needs one point of the field per bit, and constraints that do not wrap around."""
+        # In a smaller field a false report could meet a constraint modulo q, without meeting it.
         needed = [constraint.least_modulus for constraint in self.constraints]
         return max(2, self.proven_bits, *needed)
 
@@ -147,6 +148,7 @@ class VerifiedMechanism(VectorMechanism):
 
     def check_adversary(self, adversary: object) -> Adversary:
         """Return the adversary; besides the usual ones, those with a stated guarantee."""
+        # Each server with any number of participants is an adversary here, and not elsewhere.
         for known in self.adversaries:
             if known == adversary:
                 return known
@@ -161,6 +163,7 @@ class VerifiedMechanism(VectorMechanism):
 
     def noise_from(self, streams: Sequence[Entropy]) -> Ints:
         """Draw what one server adds to its sum, from a stream for each of `noise_tags`."""
+        # One table, one stream; a mechanism that publishes two overrides this.
         (stream,) = streams
         return self.server_noise(stream)
 
@@ -172,6 +175,7 @@ class VerifiedMechanism(VectorMechanism):
         self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
     ) -> Guarantee:
         """Return the promised guarantee: it holds whoever is missing, or no sum is revealed."""
+        # Raises where too few are left to make the noise, so that no sum is revealed without it.
         self.check_members(included)
         stated = self.promise[0] if epsilon is None else epsilon
         return self.guarantee(epsilon=stated, adversary=self.default_adversary)
@@ -209,6 +213,7 @@ class VerifiedMechanism(VectorMechanism):
         """
         q = self.modulus
         coins = tally.coins[placement.user, placement.coin]
+        # If both servers added the 1, a coin would count as 2 - b.
         inverted = subtract(np.full_like(coins, int(constants)), coins, q)
         placed = np.where(placement.inverted, inverted, coins)
         return add(tally.cells, sum_rows(placed, q), q)

@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from faircount.core.domain import visible_form
 from faircount.core.errors import ParameterError
 from faircount.core.questions import Questionnaire
-from faircount.core.questions.form import Form, form_of, make_form, read_form
+from faircount.core.questions.form import Form, as_form, make_form
 from faircount.core.questions.translations import texts_of
 
 Questions = str | os.PathLike[str] | Sequence[Mapping[str, Any]] | Questionnaire | Form
@@ -30,22 +29,7 @@ def read_questions(
         raise ParameterError(
             "a questionnaire has its own questions and items: leave --question and --items out"
         )
-    return _read_questionnaire(questionnaire)
-
-
-def _read_questionnaire(given: Any) -> Form:
-    if isinstance(given, Form):
-        return given
-    if isinstance(given, Questionnaire):
-        return form_of(given)
-    if isinstance(given, str | os.PathLike):
-        return read_form(Path(given))
-    if isinstance(given, Mapping) or not isinstance(given, Sequence):
-        raise ParameterError(
-            "questionnaire must be the path of a TOML file or a list of questions, as in "
-            f"questionnaire={_EXAMPLE}"
-        )
-    return make_form(given)
+    return as_form(questionnaire, f"questionnaire={_EXAMPLE}")
 
 
 def one_question(text: str, items: Iterable[str]) -> Form:

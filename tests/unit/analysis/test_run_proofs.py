@@ -7,7 +7,7 @@ import pytest
 
 import faircount as fc
 from faircount.core.errors import ParameterError
-from faircount.estimation.validity import ASSUMPTIONS
+from faircount.estimation.validity import ASSUMPTIONS, ROWS_ASSUMPTION
 
 ITEMS = ["tea", "milk", "water"]
 ANSWERS = ["tea"] * 30 + ["milk"] * 20 + ["water"] * 10
@@ -39,18 +39,18 @@ def test_with_proofs_the_result_says_how_much_liars_could_have_moved(
 
 
 @pytest.mark.parametrize("topology", [None, "servers", "shares"])
-def test_without_proofs_the_result_says_that_clients_were_believed(topology: str | None) -> None:
+def test_without_proofs_the_result_says_that_rows_were_believed(topology: str | None) -> None:
     result = fc.run(
         ANSWERS, fc.Laplace(items=ITEMS, epsilon=1.0), topology=topology, entropy=fc.SeededStream(1)
     )
-    assert result.assumption == ASSUMPTIONS[False] == result.to_dict()["supposed"]
-    assert "assumes: clients follow the protocol" in str(result)
+    assert result.assumption == ROWS_ASSUMPTION == result.to_dict()["supposed"]
+    assert "assumes: every row of the table holds what that person answered" in str(result)
 
 
 def test_a_mechanism_that_proves_is_tried_without_messages_unless_asked() -> None:
     tried = fc.run(ANSWERS, VERIFIED[0], entropy=fc.SeededStream(1))
     assert tried.topology == "shares"
-    assert tried.assumption == ASSUMPTIONS[False]
+    assert tried.assumption == ROWS_ASSUMPTION
     assert (
         fc.run(ANSWERS, VERIFIED[0], topology="servers", entropy=fc.SeededStream(1)).assumption
         == ASSUMPTIONS[True]
@@ -67,7 +67,7 @@ def test_what_cannot_be_proven_is_refused() -> None:
 
 def test_means_and_tables_say_it_too() -> None:
     mean = fc.run(np.linspace(-1, 1, 50), fc.Duchi(epsilon=1.0), entropy=fc.SeededStream(1))
-    assert f"assumes: {ASSUMPTIONS[False]}" in str(mean)
-    assert mean.to_dict()["supposed"] == ASSUMPTIONS[False]
+    assert f"assumes: {ROWS_ASSUMPTION}" in str(mean)
+    assert mean.to_dict()["supposed"] == ROWS_ASSUMPTION
     table = fc.histogram(ANSWERS, domain=ITEMS, epsilon=1.0, entropy=fc.SeededStream(1))
-    assert table.to_dict()["supposed"] == ASSUMPTIONS[False]
+    assert table.to_dict()["supposed"] == ROWS_ASSUMPTION

@@ -34,6 +34,7 @@ The texts may be given in further languages. Then `language` says which one is a
     translation.de = {text = "Welcher Standort?", items = ["Nord", "Sued", "Ost"]}
 """
 
+import os
 import tomllib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -104,6 +105,26 @@ class Form:
     sources: tuple[Source, ...]
     targets: tuple[float | None, ...]
     groups: tuple[str | None, ...]
+
+
+def as_form(questions: Any, example: str) -> Form:
+    """Return the form of questions that are given in any way that Python offers.
+
+    questions: a form, a questionnaire, the path of a TOML file, or the fields of all questions
+    example:   how to give them, for the message of an error
+    """
+    if isinstance(questions, Form):
+        return questions
+    if isinstance(questions, Questionnaire):
+        return form_of(questions)
+    if isinstance(questions, str | os.PathLike):
+        return read_form(Path(questions))
+    # A single question without the list around it is a mapping, too.
+    if isinstance(questions, Mapping) or not isinstance(questions, Sequence):
+        raise ParameterError(
+            "questions must be the path of a TOML file or a list of questions, as in " + example
+        )
+    return make_form(questions)
 
 
 def read_form(path: Path) -> Form:

@@ -53,6 +53,7 @@ class UniformIntegers:
     def below(self, bound: int, largest: int) -> int:
         """Return a uniform integer in [0, bound), where the bound is at most `largest`."""
         size = (largest.bit_length() + EXTRA_BITS + 7) // 8
+        # By the largest bound and not by this one: the number of bytes must not tell the radius.
         drawn = int.from_bytes(self._entropy.bytes(size), "big")
         return drawn * bound >> (8 * size)
 
@@ -61,6 +62,7 @@ class UniformIntegers:
         order = list(range(size))
         for last in range(size - 1, 0, -1):
             chosen = self.below(last + 1, size)
+            # Fisher-Yates: every order comes from exactly one sequence of draws.
             order[last], order[chosen] = order[chosen], order[last]
         return order
 
@@ -131,6 +133,7 @@ def ball_sizes(ball: Ball, largest: int) -> tuple[int, ...]:
     They are the values of a polynomial, so dimension + 1 of them are counted and the others follow
     by additions.
     """
+    # Counting is slow, an addition is not: the tables have thousands of radii.
     first = [ball.count_points(radius) for radius in range(ball.dimension + 1)]
     return extend_polynomial(first, largest)
 
@@ -142,6 +145,7 @@ def extend_polynomial(first: list[int], largest: int) -> tuple[int, ...]:
     """
     edge = []
     row = first
+    # Exact: integers of any size, where floats would lose the last digits of the sizes.
     while row:
         edge.append(row[0])
         row = [after - before for before, after in pairwise(row)]
@@ -233,9 +237,11 @@ class ZeroSumBall(Ball):
         rows = shell_rows(self.cells, largest)
         row = rows[min(s, largest)]
         drawn = source.below(row[-1], rows[largest][-1])
+        # Without a search that stops: every entry of the row is compared, at any radius.
         positive = 1 + sum(weight <= drawn for weight in row[:-1])
         order = source.shuffle(self.cells)
         most = largest + self.cells
+        # Stars and bars: cuts make positive parts of s, bars make parts that may be 0.
         cuts = source.subset(s - 1, positive - 1, most)
         bars = source.subset(s + self.cells - positive - 1, self.cells - positive - 1, most)
         ends = [0, *(cut + 1 for cut in cuts), s]

@@ -209,6 +209,7 @@ class RowsAfter(RowReader):
 
     def keys(self, table: str) -> Iterator[Any]:
         """All keys of a table, ascending."""
+        # Only new ones: a row that is written again is among the reader's keys already.
         new_keys = [row.key for row in self._written.values() if row.table == table and row.is_new]
         return merge(self._reader.keys(table), sorted(new_keys))
 
@@ -259,6 +260,7 @@ class StepRows:
 
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, as this step has left it."""
+        # What this step wrote counts first: a message must see those before it in the same step.
         found = self._written.get((table, key))
         if found is None:
             found = self._reader.find(table, key)
@@ -294,6 +296,7 @@ class StepRows:
         self, place: tuple[str, Any], before: StoredRow | None, *, is_new: bool
     ) -> None:
         if before is None:
+            # Not None but gone: the reader's row is seen again.
             del self._written[place]
         else:
             self._written[place] = before
