@@ -63,6 +63,13 @@ SECONDS_BETWEEN_LINES = 10.0
     show_default=True,
     help="Same seed, same numbers, on any engine.",
 )
+@click.option(
+    "--network",
+    type=int,
+    metavar="USERS",
+    help="Also run every cell of Figure 4 and Table II once as whole surveys over HTTP on this "
+    "machine, with so many users each, in four levels: 100 surveys in all.",
+)
 def reproduce(which: str, out: Path, **given: Any) -> None:
     """Run the paper's figures and tables again: pictures, CSV files, and one report to read.
 

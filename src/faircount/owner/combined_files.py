@@ -7,7 +7,7 @@ from faircount.analysis.groups import IF_ALIKE
 from faircount.core.csv_cells import write_csv
 from faircount.core.files import write_durably
 from faircount.core.plain import escape_html
-from faircount.owner.combined_result import CombinedResult
+from faircount.owner.combined_result import CombinedResult, promise_of
 from faircount.owner.combined_texts import CombinedWords, Table
 from faircount.owner.exports import View, check_file, export_result
 from faircount.owner.folder import PUBLIC
@@ -55,7 +55,7 @@ def combined_csv(result: CombinedResult, view: View) -> bytes:
                 # Every row says its condition, so that it survives when somebody copies rows.
                 rows.append((way, IF_ALIKE, *head, *asked, item, "share", *numbers_of_item))
     for name, part in result.parts.items():
-        head = (name, part.included, part.requested["epsilon"])
+        head = (name, part.included, promise_of(part)[0])
         for question in part.estimates(view.level, covers=view.covers):
             for row in question.estimates:
                 numbers = (row.estimate, row.low, row.high, row.consistent)

@@ -34,6 +34,7 @@ from faircount.estimation.sheet_frequencies import estimate_frequencies
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.validity import Validity
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
+from faircount.owner.exports import signed_privacy
 
 IF_ALIKE_WAYS = ("total", "vwa", "owa")
 """Weights by variance, the recommended one first."""
@@ -64,6 +65,11 @@ class CombinedResult(QuestionnaireResult):
         return PooledNoise(known) if len(known) == len(noises) else None
 
     @property
+    def frequencies(self) -> None:
+        """None: no single mechanism counted all votes."""
+        return None
+
+    @property
     def name(self) -> str:
         """Names of the mechanisms that ran."""
         return "+".join(dict.fromkeys(result.name for result in self._results))
@@ -71,16 +77,17 @@ class CombinedResult(QuestionnaireResult):
     @property
     def requested(self) -> dict[str, float | None]:
         """The largest epsilon and delta of a part: nobody is in two of them."""
+        promised = list(map(promise_of, self._results))
         return {
-            name: max(result.requested[name] or 0.0 for result in self._results)
-            for name in ("epsilon", "delta")
+            "epsilon": max(epsilon for epsilon, _ in promised),
+            "delta": max(delta for _, delta in promised),
         }
 
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The weakest part's guarantee, which holds for everybody."""
         membership = assume(AssumptionCode.PUBLIC_GROUPS_BY, column=self.column)
-        weakest = combine_guarantees([result.guarantee for result in self._results])
+        weakest = combine_guarantees(list(map(guarantee_of, self._results)))
         # `combine_guarantees` says that the membership is public, but not by what.
         return (add_conditions(_without_membership(weakest), (membership,)),)
 
@@ -136,6 +143,7 @@ class CombinedResult(QuestionnaireResult):
         """Return plain values for JSON."""
         parts = []
         for name, part in self.parts.items():
+            epsilon, delta = promise_of(part)
             parts.append(
                 {
                     "name": name,
@@ -144,9 +152,9 @@ class CombinedResult(QuestionnaireResult):
                     "counted": part.included,
                     "mechanism": part.name,
                     "topology": part.topology,
-                    "epsilon": part.requested["epsilon"],
-                    "delta": part.requested["delta"],
-                    "guarantee": part.guarantee.to_dict(),
+                    "epsilon": epsilon,
+                    "delta": delta,
+                    "guarantee": guarantee_of(part).to_dict(),
                 }
             )
         numbers = range(len(self.questionnaire))
@@ -164,7 +172,7 @@ class CombinedResult(QuestionnaireResult):
             "number": number + 1,
             "one_level_for_all": {
                 "weighting": CPA,
-                "epsilon": self._results[0].requested["epsilon"],
+                "epsilon": promise_of(self._results[0])[0],
                 "standard_error": self.error_of_one_level(number),
             },
         }
@@ -206,7 +214,7 @@ def combine_results(parts: Mapping[str, QuestionnaireResult], column: str) -> Co
     if len(parts) < 2:
         message = "at least 2 results are needed to combine them"
         raise ParameterError(message).with_code("too_few_results")
-    ordered = dict(sorted(parts.items(), key=lambda part: part[1].requested["epsilon"] or 0.0))
+    ordered = dict(sorted(parts.items(), key=lambda part: promise_of(part[1])[0]))
     results = list(ordered.values())
     asked = results[0].questionnaire
     if any(result.questionnaire != asked for result in results):
@@ -225,6 +233,23 @@ def combine_results(parts: Mapping[str, QuestionnaireResult], column: str) -> Co
         ordered,
         column,
     )
+
+
+def promise_of(part: QuestionnaireResult) -> tuple[float, float]:
+    """Epsilon and delta that the people of a part were promised."""
+    signed = signed_privacy(part)
+    if signed:
+        return signed["epsilon"], signed["delta"]
+    return part.requested["epsilon"] or 0.0, part.requested["delta"] or 0.0
+
+
+def guarantee_of(part: QuestionnaireResult) -> Guarantee:
+    """What the people of a part have, at the epsilon that they were promised."""
+    promised = promise_of(part)[0]
+    # Sampling has no epsilon of its own; its result alone states it at an epsilon that all share.
+    if part.requested["epsilon"] is None and promised > 0:
+        return add_conditions(part.mechanism.guarantee(epsilon=promised), part.assumptions)
+    return part.guarantee
 
 
 def _votes(part: QuestionnaireResult, number: int) -> GroupCounts:

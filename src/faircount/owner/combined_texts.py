@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from faircount.accounting.guarantee import format_rounded_up
+from faircount.accounting.guarantee import format_delta, format_rounded_up
 from faircount.estimation.presentation import decimals_for
 from faircount.estimation.result_texts import words_of
 from faircount.owner.combined_result import (
     CPA,
     IF_ALIKE_WAYS,
     CombinedResult,
+    guarantee_of,
     largest_vote,
     mean_error,
+    promise_of,
 )
 from faircount.owner.exports import View
 from faircount.planning.promise import attacker_certainty
@@ -110,11 +112,11 @@ class CombinedWords:
         found = [self.text(name, p=self._number(f"{counted.test.p_value:.3g}"))]
         error = self.result.error_of_one_level(number)
         if error is not None:
-            strictest = next(iter(self.result.parts.values()))
+            strictest, _ = promise_of(next(iter(self.result.parts.values())))
             found.append(
                 self.text(
                     "one_level",
-                    epsilon=self._number(f"{strictest.requested['epsilon']:g}"),
+                    epsilon=self._number(f"{strictest:g}"),
                     error=self._percent(error),
                     ours=self._percent(mean_error(counted)),
                 )
@@ -161,14 +163,14 @@ class CombinedWords:
         headings.append(self.text("protection"))
         rows = []
         for name, part in self.result.parts.items():
-            stated = part.guarantee
+            stated = guarantee_of(part)
             sure = words.percent(attacker_certainty(stated.epsilon) / 100)
             rows.append(
                 [
                     name,
                     words.number(part.included),
                     self._number(format_rounded_up(stated.epsilon, 4)),
-                    self._number(f"{stated.delta:.2g}"),
+                    self._number(format_delta(stated.delta, 2)),
                     self.text("sure", sure=sure),
                 ]
             )

@@ -66,10 +66,11 @@ def plain_result(result: QuestionnaireResult, view: View = DEFAULT) -> dict[str,
         document["survey"] = result.record.survey
         document["invited"] = result.record.invited
     guarantee = {"in_words": str(result.guarantee), "codes": result.guarantee.codes}
-    return {**document, "promised": _signed_privacy(result), **guarantee}
+    return {**document, "promised": signed_privacy(result), **guarantee}
 
 
-def _signed_privacy(result: QuestionnaireResult) -> dict[str, float]:
+def signed_privacy(result: QuestionnaireResult) -> dict[str, float]:
+    """The promised and the achieved privacy, as the aggregator signed them."""
     published = result.facts.get("published")
     # A result that was computed without servers, or of several surveys, has no signed statement.
     if not isinstance(published, Published):

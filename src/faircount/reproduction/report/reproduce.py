@@ -1,6 +1,6 @@
 """Run the paper's evaluation and write pictures, CSV files and one HTML report."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ from faircount.core.errors import ContradictionError, ParameterError
 from faircount.core.validation import check_integer
 from faircount.reproduction.data.loaders import load_original_data
 from faircount.reproduction.data.populations import replace_populations
+from faircount.reproduction.network.runs import run_network
 from faircount.reproduction.report import sections, tables
 from faircount.reproduction.report.exact_figures import CURVE_PICTURES
 from faircount.reproduction.report.figure_style import picture_style, require_matplotlib
@@ -33,6 +34,7 @@ def reproduce(
     workers: int | None = None,
     seed: int = 1,
     data: Path | None = None,
+    network: int | None = None,
     progress: Progress | None = None,
 ) -> Path:
     """Run one figure or table of the paper, or all; return the path of the report.
@@ -44,6 +46,8 @@ def reproduce(
 
     data: a folder with the original files of Gowalla, Census-Income or both, used instead of the
         built-in parts of them
+    network: also run Figure 4 and Table II once as surveys over the network, with so many users in
+        every cell
     """
     if which != "all" and which not in LABELS:
         raise ParameterError(
@@ -69,6 +73,9 @@ def reproduce(
             workers=workers,
             progress=progress,
         )
+        # After the sweep, which can be continued: these surveys cannot.
+        if network is not None:
+            outcome = replace(outcome, network=run_network(network, seed))
         report = _write_all(outcome, folder)
     # Removed last: if drawing fails, the runs are not lost.
     unfinished.unlink()
@@ -119,10 +126,13 @@ def _write_data(outcome: Outcome, folder: Path) -> None:
     tables.write_csv(folder / "verdicts.csv", list(map(asdict, outcome.verdicts)))
     tables.write_csv(folder / "agreement.csv", tables.list_agreement(outcome.results))
     tables.write_csv(folder / "checks.csv", tables.list_checks(outcome.checks))
+    if outcome.network is not None:
+        tables.write_csv(folder / "network.csv", tables.list_lines(list(outcome.network.lines)))
 
 
 def _raise_if_contradicted(outcome: Outcome, report: Path) -> None:
-    failed = [check for check in outcome.checks if not check.is_consistent]
+    checks = [*outcome.checks, *(() if outcome.network is None else outcome.network.checks)]
+    failed = [check for check in checks if not check.is_consistent]
     if failed:
         listed = "; ".join(f"{check.study} (chance {check.chance:.1g})" for check in failed)
         raise ContradictionError(

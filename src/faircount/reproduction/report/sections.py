@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 
 import faircount
+from faircount.reproduction.network.runs import NetworkRuns
 from faircount.reproduction.report import page, sentences, tables
 from faircount.reproduction.report.figures import PICTURES
+from faircount.reproduction.report.network_section import render_network
 from faircount.reproduction.studies import weighted_groups
 from faircount.reproduction.studies.checks import FALSE_ALARM, Check
 from faircount.reproduction.studies.exact_curves import Record
@@ -95,6 +97,7 @@ class Outcome:
     curves: dict[str, list[Record]]
     checks: list[Check]
     verdicts: list[Verdict]
+    network: NetworkRuns | None = None
 
 
 def render_report(outcome: Outcome, folder: Path) -> str:
@@ -111,6 +114,8 @@ def _render_sections(outcome: Outcome, folder: Path) -> Iterator[str]:
     for name in outcome.chosen:
         yield from _render_figure_section(outcome, name, folder)
     yield from _render_agreement(outcome)
+    if outcome.network is not None:
+        yield from render_network(outcome.network)
 
 
 def _render_summary(outcome: Outcome) -> Iterator[str]:
@@ -125,6 +130,8 @@ def _render_summary(outcome: Outcome) -> Iterator[str]:
     links = {"differences": "What differs", "checks": "Runs and theory", "setup": "What was run"}
     links |= {name: LABELS[name] for name in outcome.chosen}
     links["agreement"] = "User level"
+    if outcome.network is not None:
+        links["network"] = "Network surveys"
     yield page.render_links(links)
 
 
