@@ -46,7 +46,7 @@ browser:  ## find Chromium and Node for the tests of the pages, or install them
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium nodejs; \
 	fi
 
-browsers: $(STAMP) browser  ## a survey with 20 browsers and 30 Python clients
+browsers: $(STAMP) browser  ## a sheet of three questions, answered by 20 browsers and 30 Python clients
 	FAIRCOUNT_BROWSERS=20 FAIRCOUNT_CLIENTS=30 \
 	  $(BIN)/python -m pytest tests/browser/test_page.py -k together
 

@@ -193,12 +193,12 @@ class Trial:
         await self.pair.scheduler.run_once()
         return (await self.pair.to_s1.get(f"{self.path}/result")).json()
 
-    def answers(self, links: Sequence[str], item: str) -> None:
-        """People with the Python client, who all give this answer."""
+    def answers(self, links: Sequence[str], answer: object) -> None:
+        """People with the Python client, who all give this answer, or these answers."""
         for link in links:
             with TemporaryDirectory() as folder:
                 part = connect(link, state=Path(folder, "part"))
-                part.answer(item)
+                part.answer(answer)
                 part.server.close()
 
     def signing_key(self) -> SigningKey:
