@@ -1,5 +1,7 @@
 // Every text of the dashboard, in every language. {name} is filled in. Write whole sentences: the
-// order of words differs between languages.
+// order of words differs between languages. Those about levels are in survey_level_strings.js.
+
+import { de as germanLevels, en as englishLevels } from "./survey_level_strings.js";
 
 const en = {
   language: "English",
@@ -1597,4 +1599,4 @@ const de = {
   mailRetry: "Noch einmal an sie senden",
 };
 
-export const LANGUAGES = { en, de };
+export const LANGUAGES = { en: { ...en, ...englishLevels }, de: { ...de, ...germanLevels } };
