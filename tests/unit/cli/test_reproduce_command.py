@@ -28,7 +28,7 @@ def asked(monkeypatch):
 def test_defaults(asked):
     done = CliRunner().invoke(reproduce, [], catch_exceptions=False)
     assert done.exit_code == 0
-    here = {"engine": "local", "scheduler": None, "workers": None, "data": None}
+    here = {"engine": "local", "scheduler": None, "workers": None, "data": None, "network": None}
     assert asked == [{"which": "all", "runs": 20, "out": Path("out"), "seed": 1, **here}]
     assert "all: runs done" in done.output
     assert "Written to out" in done.output
@@ -37,10 +37,16 @@ def test_defaults(asked):
 def test_every_option_is_passed_on(asked, tmp_path):
     scheduler = "tcp://10.0.0.5:8786"
     options = f"fig3 --data {tmp_path} --runs 50 --out there --engine dask --seed 3 --workers 4"
-    arguments = [*options.split(), "--scheduler", scheduler]
+    arguments = [*options.split(), "--scheduler", scheduler, "--network", "60"]
     done = CliRunner().invoke(reproduce, arguments, catch_exceptions=False)
     assert done.exit_code == 0
-    there = {"engine": "dask", "scheduler": scheduler, "workers": 4, "data": tmp_path}
+    there = {
+        "engine": "dask",
+        "scheduler": scheduler,
+        "workers": 4,
+        "data": tmp_path,
+        "network": 60,
+    }
     assert asked == [{"which": "fig3", "runs": 50, "out": Path("there"), "seed": 3, **there}]
 
 
