@@ -144,6 +144,7 @@ def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> 
         f"Killed and restarted on the way: {scenario.kills} of {scenario.crowds} processes with "
         f"devices{coordinator}."
     )
+    # The most frequent first; a handful of devices that were killed come last.
     stages = []
     for stage, count in sorted(played.stages.items(), key=lambda entry: -entry[1]):
         stages.append(f"{count} {stage}")
@@ -159,6 +160,7 @@ def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
     times = "once" if visits == 1 else f"{visits} times"
     dishonest = ""
     if scenario.lies:
+        # Said beforehand, so that refused reports are no surprise.
         lies = ", ".join(scenario.lies)
         dishonest = f", {len(scenario.lies)} are dishonest (they send {lies})"
     floor = ""

@@ -80,6 +80,7 @@ def refuse_others(context: click.Context, known: set[str]) -> None:
     """Refuse options that were given although a questionnaire has no use for them."""
     for parameter in context.command.params:
         name = parameter.name or ""
+        # Only what was typed: defaults of other options are no mistake.
         source = context.get_parameter_source(name)
         if name not in known and source is ParameterSource.COMMANDLINE:
             raise ParameterError(
@@ -154,6 +155,7 @@ def _show_survey(out: "Console", expected: "Forecast") -> None:
         markup=False,
     )
     show_question_errors(out, sheet)
+    # The largest of all groups, because the promise must hold for every answer.
     single = max(float(group.epsilon) for group in noise.groups)
     several = single if len(noise.questionnaire) > 1 else None
     promise = promise_to_participants(noise.epsilon, 0.0, several)

@@ -39,6 +39,7 @@ def backup(role: str, file: Path, settings: Path | None, data: str | None) -> No
     """
     from faircount.server.restore import back_up
 
+    # The database alone: together with its keys, a copy would undo every deletion.
     back_up(read_role_settings(role, settings, data).database_url, file)
     click.echo(f"The database of the {role} was copied to {file}.")
 
@@ -121,6 +122,7 @@ def _check_stopped(settings: "ServerSettings") -> None:
     with socket.socket() as probe:
         # A server behind a firewall may not answer at all.
         probe.settimeout(2)
+        # Besides the lock, which other machines on the same database do not see.
         if probe.connect_ex((settings.host, settings.public_port)) == 0:
             raise RefusedError(
                 f"something listens on port {settings.public_port}: stop the {settings.role} first"
@@ -132,6 +134,7 @@ async def _resynchronize(settings: "ServerSettings", *, has_new_anchor: bool) ->
     from faircount.server.run import open_server
     from faircount.storage.anchor import FolderAnchor
 
+    # Opened with the restored database: which anchor it knows is written there.
     server = await open_server(settings, has_new_anchor=has_new_anchor)
     new_anchor = FolderAnchor(settings.anchor_folder) if has_new_anchor else None
     restore_role = restore_coordinator if settings.role == "coordinator" else restore_aggregator
@@ -157,6 +160,7 @@ def _show_restored(role: str, done: "RestoreOutcome", *, has_new_anchor: bool) -
             f"The aggregator is restored. {len(done.ended)} live surveys were ended and count as "
             "spent."
         )
+        # By name, since the operator has to ask every owner for the receipts of a population.
         for name in done.closed:
             click.echo(f"Closed until its reservations are shown (faircount reopen): {name}")
         if has_new_anchor:
@@ -232,6 +236,7 @@ def reopen(
         raise FaircountError(
             f"{receipts} holds no reservations: ask the owner for the file again"
         ) from None
+    # Read before anything is sent, and never an option, which other users of the machine could see.
     token = read_file(token_file, "the aggregator wrote it to its folder at its first start")
     # Nothing is verified here: the aggregator itself checks its signatures, and that no
     # reservation is missing.

@@ -80,6 +80,7 @@ def reproduce(which: str, out: Path, **given: Any) -> None:
     from faircount.reproduction.report.reproduce import reproduce as write_report
 
     screen = console()
+    # A bar moves the cursor, which fills a log file with escape sequences.
     show_progress = _show_bar if screen.is_terminal else _show_lines
     try:
         with show_progress(screen, which) as progress:
@@ -117,6 +118,7 @@ def _show_lines(screen: "Console", which: str) -> Iterator["Progress"]:
     def show(done: float, total: float) -> None:
         nonlocal last_printed
         now = monotonic()
+        # Said at once, however short the last pause was: drawing takes a while, too.
         if done >= total:
             screen.print(f"{which}: runs done, drawing")
             return

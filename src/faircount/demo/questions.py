@@ -4,6 +4,7 @@ from typing import Any
 
 from faircount.core.questions.form import Form, make_form
 
+# In the form of a questionnaire file, so that whoever reads this can copy them into one.
 _QUESTIONS: list[dict[str, Any]] = [
     {
         "kind": "one",

@@ -53,6 +53,7 @@ class Scenario:
         """The answers of all people, in random order."""
         if self.votes is None:
             return draw_sheets(self.requirements.questionnaire, self.requirements.users, draw)
+        # Exactly as many as stated: the demonstration compares estimates with a known truth.
         positions = np.repeat(range(len(self.votes)), list(self.votes.values()))
         return [(int(position),) for position in draw.permutation(positions)]
 
@@ -162,6 +163,7 @@ def answer_as_crowd(survey: Survey, folder: Path) -> int:
     if len(survey.params.topology.phases) > 1:
         raise RefusedError("a simulated crowd visits once: create the survey in servers")
     draw = np.random.default_rng(7)
+    # Only unused invitations: whoever tries the demonstration may have answered with one.
     missing = survey.pending_invitees()
     server = RemoteServer(survey.owner.public_address)
     sheets = draw_sheets(survey.params.questionnaire, len(missing), draw)

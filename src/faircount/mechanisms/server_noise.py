@@ -65,6 +65,7 @@ class NoiseOfServers(VerifiedMechanism):
     @property
     def participants(self) -> Adversary:
         """A reader: participants add no noise, so they know no more than the result."""
+        # A participant who reads the result knows one answer more than others, and no noise.
         return OUTSIDER
 
     def condition(self, adversary: Adversary) -> Condition | None:
@@ -82,6 +83,7 @@ class ServerNoise(NoiseOfServers, VerifiedVotes):
         """Return any two neighbouring data sets: noise protects all of them equally."""
         against = adversary or self.default_adversary
         users = self.users or AUDITED_USERS
+        # A changed answer moves two counts; the noise of all others is independent of them.
         small = replace(self, users=users, dropouts=0, items=self.domain.labels[:2])
         # A server knows its own noise; a reader knows neither.
         channel = small.single_server_channel if is_server(against) else small.channel(users)
@@ -155,6 +157,7 @@ class ServerLaplace(LaplaceNoise, ServerNoise):
 
     def bound_noise(self, entries: int, tail: float) -> int:
         """Return the bound for the noise of both servers."""
+        # Twice the entries: each server adds a draw to each of them.
         return laplace_bound(self.epsilon, 2 * entries, tail)
 
     def server_noise(self, entropy: Entropy) -> Ints:
@@ -191,6 +194,7 @@ class ServerCoins(CoinNoise, ServerNoise):
     def coin_range(self, included: int) -> tuple[int, int]:
         """Return 2 D twice: both servers flip D coins, whoever takes part."""
         self.check_included(included)
+        # All coins are known to be flipped, so the mean that is subtracted is exact.
         return 2 * self.D, 2 * self.D
 
     def server_noise(self, entropy: Entropy) -> Ints:

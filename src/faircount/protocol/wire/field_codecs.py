@@ -239,6 +239,7 @@ class PackedList(Sequence[Any]):
 
     def has_codec(self, element: FieldCodec) -> bool:
         """Whether its elements are encoded with this codec."""
+        # Two codecs with one layout are equal, wherever they were derived.
         return self._element == element
 
     @property
@@ -246,6 +247,7 @@ class PackedList(Sequence[Any]):
         """The bytes of all elements, one after the other."""
         if not self._starts:
             return b""
+        # The elements follow each other without gaps, so two positions tell where all of them are.
         return self._data[self._starts[0] : self._element.end(self._data, self._starts[-1])]
 
     def __eq__(self, other: object) -> bool:

@@ -152,6 +152,7 @@ def _render_banner(outcome: Outcome) -> str:
 def _render_differences(outcome: Outcome) -> Iterator[str]:
     yield page.render_heading("What differs from the paper", "differences")
     yield page.render_tally(count_verdicts(outcome.verdicts))
+    # Without rows there is no table: an empty one would look like a mistake.
     differing = _select_verdicts(outcome.verdicts, DIFFERS)
     if differing:
         caption = "Numbers and claims of the paper that differ from ours"
@@ -204,6 +205,7 @@ def _render_setup(outcome: Outcome) -> Iterator[str]:
         "p alone. The built-in counts of both public data sets are parts of the originals; with "
         "--data the original files are used."
     )
+    # Where the paper leaves something open, a reader must know what was chosen before the figures.
     remarks = list(map(asdict, list_remarks()))
     columns = {"place": "where", "paper": "the paper says", "here": "here"}
     caption = "What the paper leaves open, and what is used here"
@@ -267,6 +269,8 @@ def _render_second_edition(outcome: Outcome, name: str, folder: Path) -> Iterato
         finding = sentences.describe_equal_privacy(outcome.results[measured])
         yield _render_curve(measured, study.title, f"{study.ours} {finding}", folder)
     for curve in CURVES.get(name, ()):
+        # The sentence is made from the numbers of this run: what it says cannot differ from its
+        # figure.
         finding = sentences.CURVE_FINDINGS[curve](outcome.curves[curve])
         yield _render_curve(curve, CURVE_TITLES[curve], finding, folder)
     # Local mechanisms need no new curve: their privacy is exact as it is.
@@ -304,6 +308,7 @@ def _render_weights(lines: list[Line]) -> str:
     columns = {"setting": "setting", "distribution": "data", "method": "method"}
     for place in range(1, weighted_groups.GROUPS + 1):
         columns[f"weight_{place}"] = f"W{place}"
+    # The paper's own number stands between its weights and our errors, to be compared with both.
     columns["printed_mse"] = "printed MSE"
     for against in (weighted_groups.NOISE, weighted_groups.POPULATION):
         columns[f"theory_{against}"] = f"theory, {against}"

@@ -58,6 +58,7 @@ class AnnouncingCoordinator(PeersCoordinator):
 
     def initial_state(self, order_key: bytes) -> TwoStageState:
         """The secret from which reporters get their numbers; only the coordinator knows it."""
+        # Guessable numbers would tell helpers which member of the roster a reporter is.
         if len(order_key) != 32:
             raise ProtocolError(
                 "The coordinator numbers participants in a secret order here: give it 32 random "
@@ -93,6 +94,7 @@ class AnnouncingCoordinator(PeersCoordinator):
         if items is None or len(items) != as_two_stage(s.params.mechanism).reported_items:
             why = "an indicator has as many items as the parameters say"
             return s, (reject(Reason.MALFORMED, why),)
+        # Not after the announcement: a later indicator would change the m_j that are announced.
         is_in_time = s.phase is Phase.INDICATING and state.announcement is None
         is_lost = s.phase is Phase.SHARING and not state.lists and message.index in state.order
         is_open = is_in_time or is_lost
@@ -113,6 +115,7 @@ class AnnouncingCoordinator(PeersCoordinator):
 
         From here on the coordinator cannot change them.
         """
+        # A deadline that is noticed twice announces once: the second time it only sends again.
         if two_stage_state(s).announcement is not None:
             return _send_request(s, rows)
         indicated = list[int]()
@@ -135,6 +138,7 @@ class AnnouncingCoordinator(PeersCoordinator):
             or state.announcement_reply is not None
         ):
             return super().on_rejected_entries(s, rows, message, statement)
+        # An answer to an earlier announcement, which arrived late.
         if message.request_hash != sha256(encode(state.announcement)).digest():
             return s, ()
         rejected = {state.order[i] for i in message.positions if i < len(state.order)}
@@ -187,6 +191,7 @@ class AnnouncingCoordinator(PeersCoordinator):
         state = two_stage_state(s)
         if s.manifest is not None:
             return s.manifest
+        # Until the reply only the hash may leave: the request itself depends on responses.
         if state.announcement is None or state.announcement_reply is None:
             return state.announcement
         return make_election_request(s, state.lists, len(state.order))
@@ -219,6 +224,7 @@ def _restore_lists(s: Coordinator, rows: StepRows) -> Coordinator:
     if lists is None or not isinstance(election, Election):
         return s
     request = make_election_request(s, lists, len(state.order))
+    # Indicators are still missing, or one has changed: the signed lists stay the only ones.
     if (request.reporters, request.lists) != (election.reporters, election.lists):
         return s
     return replace(s, topology_state=replace(state, lists=lists))
