@@ -14,6 +14,7 @@ MUTANTS = (
     Mutant("owner-result-signed", REMOVED, RESULT),
     Mutant("owner-result-survey", REMOVED, f"{RESULT} -k another_survey"),
     Mutant("formula-cell", NEVER, "tests/unit/core/test_csv_cells.py"),
+    Mutant("quoted-line-ends", becomes('"\\n"'), "tests/unit/core/test_csv_cells.py"),
     Mutant("formula-sheet", REMOVED, "tests/unit/owner/test_exports.py -k formula"),
     Mutant("label-promise", NEVER, LABEL),
     Mutant("label-result", NEVER, LABEL),

@@ -38,9 +38,16 @@ def decode_cell(cell: str) -> str:
 
 def write_csv(header: Sequence[object], rows: Iterable[Sequence[object]]) -> bytes:
     """A CSV file in UTF-8 with these columns."""
+    lines = [_write_line(header)]
+    lines += [_write_line(row) for row in rows]
+    return "".join(lines).encode()
+
+
+def _write_line(values: Sequence[object]) -> str:
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([encode_cell(title) for title in header])
-    for row in rows:
-        writer.writerow([encode_cell(value) for value in row])
-    return out.getvalue().encode()
+    # The writer quotes a text that contains a character of its line end. With \n alone, a text with
+    # \r stood without quotes, and what followed was the first cell of a new row: a formula again.
+    # check: quoted-line-ends - a name such as "x\r=HYPERLINK(...)" would run in a spreadsheet
+    line_end = "\r\n"
+    csv.writer(out, lineterminator=line_end).writerow([encode_cell(value) for value in values])
+    return out.getvalue().removesuffix(line_end) + "\n"

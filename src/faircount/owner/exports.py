@@ -7,6 +7,7 @@ are for programs: their names and numbers are the same in every language.
 
 import io
 import json
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from faircount.core.csv_cells import write_csv
+from faircount.core.domain import escape_controls
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.figures import check_figure
 from faircount.core.files import write_durably
@@ -36,6 +38,9 @@ RECORD = (
     *("survey", "title", "opened", "ended", "invited", "responded", "counted"),
     *("s1_operator", "s2_operator", "one_operator"),
 )
+# Control characters that XML does not have; tab and line ends may stay.
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
 PRIVACY = ("guarantee", "promised_epsilon", "promised_delta")
 
 
@@ -212,6 +217,9 @@ def _set_widths(sheet: Any, widths: Sequence[int]) -> None:
 
 
 def _write_cell(cell: Any, value: object, number_format: str) -> None:
+    if isinstance(value, str):
+        # A vertical tab out of a word processor, for example, cannot stand in a spreadsheet.
+        value = _UNWRITABLE.sub(lambda found: escape_controls(found[0]), value)
     cell.value = value
     if isinstance(value, str):
         # check: formula-sheet - the library takes a text that begins with = for a formula

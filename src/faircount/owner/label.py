@@ -7,6 +7,7 @@ as parameters and ledger know it.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,9 @@ from faircount.protocol.survey.remaining_privacy import keeps_promise
 from faircount.protocol.wire.canonical_json import parse_real
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Published
+
+# Line ends and characters that JSON may hold as they are and YAML may not.
+_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 ROUNDING = 1e-9
 """Numbers that were computed twice differ by less than this share because of floating point."""
@@ -357,5 +361,7 @@ def _yaml_scalar(value: Any) -> str:
         text = repr(value)
         # YAML 1.1 takes a number in exponential form without a point for a text.
         return text.replace("e", ".0e") if "e" in text and "." not in text else text
-    # Texts, integers, booleans, null and empty lists of JSON are YAML too.
-    return json.dumps(value, ensure_ascii=False)
+    # Texts, integers, booleans, null and empty lists of JSON are YAML too, except for characters
+    # that YAML takes for line ends or cannot read.
+    text = json.dumps(value, ensure_ascii=False)
+    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

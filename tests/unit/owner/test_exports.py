@@ -221,6 +221,13 @@ def test_the_guarantee_is_in_every_row_and_no_cell_is_a_formula(
     assert "=coffee()" in cells(export_result(low, "xlsx"))
 
 
+def test_control_characters_do_not_stop_a_spreadsheet(result: QuestionnaireResult) -> None:
+    """A vertical tab comes out of a word processor, and XML has none."""
+    record = replace(RECORD, question="Tea\x0bor\x00 coffee?")
+    noted = replace(result, facts={**result.facts, "record": record})
+    assert r"Tea\x0bor\x00 coffee?" in cells(export_result(noted, "xlsx"))
+
+
 def test_a_page_stands_alone(result: QuestionnaireResult) -> None:
     page = export_result(result, "html").decode()
     assert "<coffee>" not in page

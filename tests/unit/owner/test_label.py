@@ -85,7 +85,9 @@ def test_a_label_before_and_after_the_survey(both_apps: Any, tmp_path: Path) -> 
 
 
 def test_yaml_and_json_say_the_same(both_apps: Any) -> None:
-    label = make_label(make_survey(both_apps, purpose='a "quoted": text\nin two lines – ok'))
+    label = make_label(
+        make_survey(both_apps, purpose='a "quoted": text\nin two lines – ok\x85\u2028\x7f')
+    )
     assert json.loads(label.to_json()) == yaml.safe_load(label.to_yaml()) == label.content
     assert isinstance(yaml.safe_load(label.to_yaml())["promise"]["delta"], float)
 
