@@ -52,6 +52,7 @@ class QuestionCounts(Frequencies):
         mechanism = self.whole.mechanism
         if not isinstance(mechanism, SheetNoise):
             raise ParameterError(f"{mechanism.name} has no joint noise")
+        # Not independent: what one count has too much, the others have too little.
         return Channel(1.0, noise=mechanism.law(self.number), independent=False)
 
     @cached_property

@@ -66,6 +66,7 @@ def combined_csv(result: CombinedResult, view: View) -> bytes:
 
 def combined_page(result: CombinedResult, view: View, words: CombinedWords) -> bytes:
     """The page of the headline, with a section about the parts and the weighted estimates."""
+    # The unconditional estimate stands above on the page; this says which of the two to quote.
     sections = [f"<p>{escape_html(words.text('headline'))}</p>"]
     for number in range(len(result.questionnaire)):
         if len(result.questionnaire) > 1:

@@ -62,6 +62,7 @@ class CombinedResult(QuestionnaireResult):
         """The added joint noise of all parts; None where a part counts one vote each."""
         noises = [result.noise for result in self._results]
         known = [noise for noise in noises if noise is not None]
+        # All or nothing: the law of a sum of which one part is unknown is unknown.
         return PooledNoise(known) if len(known) == len(noises) else None
 
     @property
@@ -79,6 +80,8 @@ class CombinedResult(QuestionnaireResult):
         """The largest epsilon and delta of a part: nobody is in two of them."""
         promised = list(map(promise_of, self._results))
         return {
+            # The largest and not the sum, since the parts are disjoint: nobody loses in two of
+            # them.
             "epsilon": max(epsilon for epsilon, _ in promised),
             "delta": max(delta for _, delta in promised),
         }
@@ -87,6 +90,7 @@ class CombinedResult(QuestionnaireResult):
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The weakest part's guarantee, which holds for everybody."""
         membership = assume(AssumptionCode.PUBLIC_GROUPS_BY, column=self.column)
+        # What holds for all people together is what the worst-protected of them have.
         weakest = combine_guarantees(list(map(guarantee_of, self._results)))
         # `combine_guarantees` says that the membership is public, but not by what.
         return (add_conditions(_without_membership(weakest), (membership,)),)
@@ -123,6 +127,7 @@ class CombinedResult(QuestionnaireResult):
 
         number: of the question, from 0
         """
+        # Noise does not grow with the number of people: the same noise is divided by all of them.
         strictest = self._results[0]
         if strictest.noise is not None:
             return float(np.sqrt(strictest.noise.law(number).variance)) / self.included
@@ -183,6 +188,7 @@ class CombinedResult(QuestionnaireResult):
             "weights": dict(zip(self.parts, counted.weights.tolist(), strict=True)),
             "standard_error": mean_error(counted),
         }
+        # Reported and not acted upon: a result whose weights a test chose would have no interval.
         found["homogeneity"] = {
             "p_value": counted.test.p_value,
             "rejected": counted.test.rejected,
@@ -214,6 +220,7 @@ def combine_results(parts: Mapping[str, QuestionnaireResult], column: str) -> Co
     if len(parts) < 2:
         message = "at least 2 results are needed to combine them"
         raise ParameterError(message).with_code("too_few_results")
+    # By epsilon, so that the parts stand in the same order in every file and language.
     ordered = dict(sorted(parts.items(), key=lambda part: promise_of(part[1])[0]))
     results = list(ordered.values())
     asked = results[0].questionnaire
@@ -275,6 +282,7 @@ def mean_error(histogram: GroupedHistogram) -> float:
 
 def largest_vote(weighted: GroupedHistogram) -> float:
     """As how many votes the answer of one person counts at most, with these weights."""
+    # A weight per person, where 1 is what everybody has in the headline.
     sizes = np.array([group.included for group in weighted.groups.values()])
     return float((weighted.weights * weighted.included / sizes).max())
 
@@ -309,6 +317,7 @@ def _merge_records(records: Sequence[SurveyRecord]) -> SurveyRecord:
         first,
         survey=", ".join(record.survey for record in records),
         name=", ".join(record.name for record in records),
+        # From the first opening to the last end; times are ISO 8601 in UTC and sort as texts.
         opened=min(opened, default=None),
         ended=max(ended, default=None),
         invited=sum(record.invited for record in records),

@@ -27,7 +27,7 @@ _ENGLISH = {
     "prove that they answer alike: with this much noise only large differences show.",
     "one_level": "One survey of everybody at epsilon {epsilon} would have had a standard error of "
     "{error} (cpa), against {ours} (uwa).",
-    "liar": "With weights by variance the answer of one person may count like {votes} votes.",
+    "votes": "With weights by variance the answer of one person may count like {votes} votes.",
     "ways": "How the {parts} can be combined: standard error of an average answer, and weights",
     "parts_heading": "The {parts}",
     "sure": "at most {sure} sure",
@@ -52,7 +52,7 @@ _GERMAN = {
     "Unterschiede.",
     "one_level": "Eine Umfrage unter allen mit Epsilon {epsilon} hätte einen Standardfehler von "
     "{error} gehabt (cpa), statt {ours} (uwa).",
-    "liar": "Mit Gewichten nach der Varianz kann die Antwort einer Person wie {votes} Stimmen "
+    "votes": "Mit Gewichten nach der Varianz kann die Antwort einer Person wie {votes} Stimmen "
     "zählen.",
     "ways": "Wie die {parts} zusammengefasst werden können: Standardfehler einer "
     "durchschnittlichen Antwort, und Gewichte",
@@ -99,6 +99,7 @@ class CombinedWords:
 
     def text(self, name: str, **values: object) -> str:
         """A sentence or a heading."""
+        # A survey may have been made in a language that has no such sentences yet.
         language = self._language if self._language in _LANGUAGES else "en"
         parts = _PARTS[language, self.are_levels]
         return _LANGUAGES[language][name].format(parts=parts, **values)
@@ -121,8 +122,9 @@ class CombinedWords:
                     ours=self._percent(mean_error(counted)),
                 )
             )
+        # The largest of all ways: a dishonest participant does not choose the one that is read.
         votes = max(map(largest_vote, self.result.if_alike(number).values()))
-        found.append(self.text("liar", votes=self._number(f"{votes:.2g}")))
+        found.append(self.text("votes", votes=self._number(f"{votes:.2g}")))
         return found
 
     def weighted(self, number: int, view: View) -> Table | None:
@@ -164,6 +166,7 @@ class CombinedWords:
         rows = []
         for name, part in self.result.parts.items():
             stated = guarantee_of(part)
+            # What was achieved, in the words in which it was promised.
             sure = words.percent(attacker_certainty(stated.epsilon) / 100)
             rows.append(
                 [

@@ -293,6 +293,7 @@ def _read_names(path: Path) -> _Names:
     try:
         content: dict[str, Any] = json.loads(data)
         places = {str(name): str(place) for name, place in content["groups"].items()}
+        # Another version may mean other things by the same keys: refused, and not guessed.
         if content["version"] != VERSION or not places or any(map(_leads_out, places.values())):
             raise ValueError("not what was written")
         levels = content["levels"]
@@ -314,6 +315,7 @@ def _create_missing(path: Path, people: People, name: str, **options: Any) -> Su
     folder = SurveyFolder(path)
     if folder.parameters_file.exists():
         made = Survey.at(path)
+        # Compared by what people were promised: a kept survey must be the one that is asked for.
         is_same = made.params.questionnaire == options["questionnaire"].questionnaire
         if not is_same or folder.people() != people or made.params.epsilon != options["epsilon"]:
             message = f"{path} already contains another survey: choose another folder"

@@ -116,6 +116,7 @@ def forecast_levels(
     rate = None if response_rate is None else parse_response_rate(response_rate)
 
     def advise_on(users: int, epsilon: float, holders: int) -> Advice:
+        # A rate is one of the people of each level, not of all levels together.
         needed = None if minimum is None else parse_minimum(str(minimum), users)
         kind = topology_named(topology)
         terms = (delta, mechanism, kind, needed, holders, colluding, rate)
@@ -134,6 +135,7 @@ def forecast_levels(
         # So many others choose each answer in every level, and together so many more.
         try:
             return advise_on(everybody, epsilon, floor * len(sizes))
+        # No comparison then: that everybody cannot be asked at once is no reason to refuse levels.
         except (ParameterError, RefusedError):
             return None
 
@@ -153,6 +155,7 @@ def forecast_levels(
         return LevelForecast(levels, None, ways)
     ways["cpa"] = Combined((1.0,), pooled.standard_error, pooled.standard_error)
     smallest = ways[best_way(ways, if_alike=True)].standard_error
+    # What people would have to accept for the same error without levels.
     equal = find_epsilon(smallest, strictest, error_of_one_level)
     return LevelForecast(levels, pooled, ways, equal)
 

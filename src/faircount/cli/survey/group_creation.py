@@ -58,6 +58,7 @@ def create_levels(
         raise ParameterError("--level-column is a column of the table of people: give --people")
     if given.pop("users") is not None:
         raise ParameterError("every level has as many people as the table says: leave --users out")
+    # Every level has its own.
     del given["epsilon"]
     epsilons = parse_levels("--levels", levels)
     with spinner("planning every level and fetching keys from both servers ..."):
@@ -75,6 +76,7 @@ def _show_levels(made: "GroupedSurvey", as_json: bool) -> None:
     facts = made.describe()
     expected = made.forecast
     assert expected is not None  # noqa: S101 - a survey that was just created has it
+    # Two decimals in JSON as well: more would suggest that a forecast is that exact.
     together = [round(error, 2) for error in expected.half_widths]
     alone = [round(error, 2) for error in expected.half_widths_of_one_level]
     notes = [*expected.notes, PUBLIC_LEVELS]

@@ -99,6 +99,7 @@ def run_network(
             cells.append(_Cell(name, data, setting, counts))
     lines: list[Line] = []
     weights: dict[str, tuple[float, ...]] = {}
+    # For answers and groups only; the noise of these surveys is the operating system's.
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as folder, trial(Path(folder, "trial")) as running:
         for done, cell in enumerate(cells):
@@ -143,6 +144,7 @@ class _Cell:
         truth = groups / groups.sum(axis=1, keepdims=True)
         for method in METHODS:
             estimates, weights = _estimate(method, combined, everybody)
+            # The paper's two errors: of the noise, and of the noise with the random split.
             own = whole if weights is None else (weights[:, None] * truth).sum(axis=0)
             for against, target in ((NOISE, own), (POPULATION, whole)):
                 error = float(((estimates - target) ** 2).sum())
@@ -199,6 +201,7 @@ def _ask_all(
         epsilon = asked[number][0]
         return ask(running, folder, cell.mechanism(epsilon), epsilon, answers[number])
 
+    # Surveys mostly wait for clients and servers, so threads of one process are enough.
     with ThreadPoolExecutor(len(asked)) as pool:
         *levels, everybody = pool.map(ask_one, range(len(asked)))
     parts = {_name(number): result for number, result in enumerate(levels)}
