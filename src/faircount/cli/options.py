@@ -21,6 +21,17 @@ CERTIFICATES = click.option(
     metavar="FILE",
     help="Certificates to trust, for a server whose certificate is signed by a private authority.",
 )
+LEVEL = click.option(
+    "--level", default=0.95, show_default=True, help="Confidence of the intervals."
+)
+COVERS = click.option(
+    "--covers",
+    type=click.Choice(["users", "population"]),
+    default="users",
+    show_default=True,
+    help="Whether intervals are about those who responded, or about the population that they are a "
+    "sample of.",
+)
 PEOPLE = click.option(
     "--people",
     type=FILE,

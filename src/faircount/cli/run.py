@@ -11,6 +11,7 @@ from faircount.cli.options import (
     FILE,
     FLOOR,
     JSON,
+    LEVEL,
     parse_items,
     parse_levels,
     parse_list,
@@ -137,7 +138,7 @@ RULE = click.Choice(["refuse", "drop", "other"])
 @click.option(
     "--population", metavar="NAME", help="The people of this table, whose budget is charged."
 )
-@click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
+@LEVEL
 @click.option(
     "--covers",
     type=click.Choice(["users", "population"]),

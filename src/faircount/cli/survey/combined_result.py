@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from faircount.cli.options import FILE, JSON, SURVEY_FOLDER
+from faircount.cli.options import COVERS, FILE, JSON, LEVEL, SURVEY_FOLDER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,15 +22,8 @@ if TYPE_CHECKING:
     help="Declare that nobody was invited to two of the surveys; needed where a folder does not "
     "say who was invited.",
 )
-@click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
-@click.option(
-    "--covers",
-    type=click.Choice(["users", "population"]),
-    default="users",
-    show_default=True,
-    help="Whether intervals are about those who responded, or about the population that they are a "
-    "sample of.",
-)
+@LEVEL
+@COVERS
 @click.option("--csv", type=FILE, help="Write a table for programs.")
 @click.option("--xlsx", type=FILE, help="Write a spreadsheet of the headline.")
 @click.option("--plot", type=FILE, help="Draw the headline with intervals (PNG, SVG, PDF).")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import FILE, JSON, SURVEY_FOLDER
+from faircount.cli.options import COVERS, FILE, JSON, LEVEL, SURVEY_FOLDER
 from faircount.cli.survey.each_group import each_group
 from faircount.core.errors import ParameterError
 
@@ -95,15 +95,8 @@ def receipts_command(folder: Path, out: Path | None) -> None:
 @click.command("result")
 @click.argument("folder", type=SURVEY_FOLDER)
 @click.option("--wait", is_flag=True, help="Wait until there is a result.")
-@click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
-@click.option(
-    "--covers",
-    type=click.Choice(["users", "population"]),
-    default="users",
-    show_default=True,
-    help="Whether intervals are about those who responded, or about the population that they are a "
-    "sample of.",
-)
+@LEVEL
+@COVERS
 @click.option(
     "--consistent", is_flag=True, help="Draw the consistent frequencies, which sum to 100%."
 )

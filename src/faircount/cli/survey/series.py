@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from faircount.cli.options import FILE, FOLDER, JSON, SURVEY_FOLDER
+from faircount.cli.options import COVERS, FILE, FOLDER, JSON, LEVEL, SURVEY_FOLDER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,15 +43,8 @@ def repeat_command(
 
 @click.command("trend")
 @click.argument("folders", type=SURVEY_FOLDER, nargs=-1, required=True)
-@click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
-@click.option(
-    "--covers",
-    type=click.Choice(["users", "population"]),
-    default="users",
-    show_default=True,
-    help="Whether intervals are about those who responded, or about the population that they are a "
-    "sample of.",
-)
+@LEVEL
+@COVERS
 @click.option("--csv", "csv_file", type=FILE, help="Write a table for programs.")
 @click.option("--plot", type=FILE, help="Draw the shares over time (PNG, SVG, PDF).")
 @JSON
