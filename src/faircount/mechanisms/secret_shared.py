@@ -152,6 +152,7 @@ class FieldMechanism(Mechanism):
     @property
     def derived_parameters(self) -> DerivedParameters:
         """The numbers that follow from the parameters; None for those a mechanism lacks."""
+        # By name, so that a mechanism publishes a number simply by having it.
         names = [field.name for field in fields(DerivedParameters)]
         return DerivedParameters(**{name: getattr(self, name, None) for name in names})
 
@@ -162,6 +163,7 @@ class FieldMechanism(Mechanism):
         if table is None:
             return ""
         rows = zip(table.values, table.cumulative, strict=True)
+        # As text in decimals: programs in other languages hash the same bytes.
         return "".join(f"{value} {cumulative}\n" for value, cumulative in rows)
 
     @property
@@ -218,6 +220,7 @@ class VectorMechanism(FieldMechanism):
 
     def total(self, responses: Residues) -> Residues:
         """Return the sum of all vectors mod q."""
+        # Checked before adding: NumPy would silently broadcast a table of another shape.
         if np.ndim(responses) != 2 or np.shape(responses)[1] != self.N:
             raise AnswerError(f"responses must be a table with {self.N} columns, one per item")
         check_residues(responses, self.modulus)
@@ -253,6 +256,7 @@ class VectorMechanism(FieldMechanism):
 
     def check_included(self, included: int) -> int:
         """Return the number of users in the sum, or raise unless it lies between 1 and n."""
+        # More than n could wrap around in the field, whose size follows from n.
         return check_integer("included", included, least=1, most=self.n)
 
 
@@ -269,6 +273,7 @@ class OneQuestion(FrequencyMechanism, FieldMechanism):
                 f"{self.name} counts the answers to one question with exactly one answer each: "
                 "several questions, and other kinds, need the mechanism server-joint"
             )
+        # In the same order: otherwise every count would be published under another answer.
         if first.answers != labels:
             raise ParameterError(f"{self.name} was created for other answers than the question has")
 
@@ -344,6 +349,7 @@ class SharedMechanism(OneQuestion, VectorMechanism):
         """Return the view of an adversary who knows a part of the published sums."""
         if not adversary.insiders:
             return sums
+        # What insiders sent is part of their view: it must not tell anything about others either.
         return np.hstack([sums - known, known])
 
     def check_population(self, population: NDArray[Any]) -> Ints:
@@ -431,6 +437,7 @@ class NoiseMechanism(SharedMechanism):
 
     def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return any two neighbouring data sets: noise protects all of them equally."""
+        # A mechanism without a number of users is audited with few: its noise protects any data.
         users = self.users or AUDITED_USERS + self.insiders + self.dropouts
         against = adversary or self.default_adversary
         small = replace(self, users=users, items=self.domain.labels[: self.audited_items])
@@ -453,6 +460,7 @@ class NoiseMechanism(SharedMechanism):
         """Return the guarantees; beyond the dropout allowance, from the noise that was added."""
         if included is None or self.users is None or self.users - included <= self.dropouts:
             return super().stated_guarantees()
+        # A mechanism without an epsilon of its own is stated at 1, for comparison.
         epsilon = 1.0 if self.promise[0] is None else None
         return (self.remaining_guarantee(included, epsilon=epsilon),)
 
@@ -477,6 +485,7 @@ class BoundedNoise(SharedMechanism):
     @cached_property
     def total_bound(self) -> int:
         """The same bound for the noise of all items added up."""
+        # The total of all items is known, so it is checked more narrowly than each of them.
         return self.bound_noise(self.N, OVERFLOW_PROBABILITY)
 
     @property

@@ -90,6 +90,7 @@ class OwnerFile:
 
     def encode(self) -> bytes:
         """As JSON."""
+        # With the owner's tokens, so the file is private.
         return json.dumps({"version": 1, **asdict(self)}, indent=2).encode() + b"\n"
 
     @classmethod
@@ -209,6 +210,7 @@ class SurveyFolder:
 
     def replace_access(self, s1: Access, s2: Access) -> None:
         """Use other addresses and tokens of the servers from now on."""
+        # Budget, language and addresses in invitations stay: people have the links already.
         changed = replace(self.owner(), s1=s1, s2=s2)
         write_durably(self.path / "owner.json", changed.encode())
 

@@ -97,6 +97,7 @@ class InMemory(Generic[S]):
 
     def __getattr__(self, name: str) -> Any:
         # Tests read fields of the state as if they were fields of the server.
+        # Copying and pickling look for methods that the state would answer with its own.
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.state, name)
@@ -136,6 +137,7 @@ def set_up(
     coordinator_key = SigningKey.generate(entropy)
     aggregator_key = SigningKey.generate(entropy)
     encryption_keys = crypto.keypair(entropy)
+    # Drawn before the parameters, which contain the commitments to both values.
     coordinator_value = entropy.bytes(32)
     aggregator_value = entropy.bytes(32)
     keys = Keys(
@@ -224,6 +226,7 @@ def visit(
         entropy: where the clients' randomness comes from
         meter: called for every exchange
     """
+    # A loop with an end: a mistake in a client fails a test instead of hanging it.
     for _ in range(MOST_EXCHANGES):
         requests = dict[int, Message]()
         for user in users:
@@ -276,6 +279,7 @@ def run_phases(
     visits = 0
     while s1.state.phase not in FINAL:
         for group in split_into_batches(range(len(states)), together):
+            # Asked anew in every phase: a participant may miss one and be back in the next.
             here = [user for user in group if present(user)]
             for user in here:
                 # A client draws its randomness once, on its first visit.
@@ -287,6 +291,7 @@ def run_phases(
             if progress is not None:
                 # A further attempt repeats phases: never more than everybody.
                 progress(min(len(states), visits // phases))
+        # The deadline passes for all at once; there is no clock in the protocol.
         s1, out = s1.do(end_phase)
         s1, s2 = converse(s1, s2, out)
     if progress is not None:

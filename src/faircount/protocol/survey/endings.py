@@ -40,6 +40,7 @@ class EndCode(IntEnum):
     OPERATOR = 19  # the operator of a server stopped it; the detail is the operator's reason
 
 
+# Numbers and not sentences, so that a page makes a sentence of them in any language.
 NUMBERS: Mapping[EndCode, tuple[str, ...]] = {
     EndCode.TOO_FEW_RESPONSES: ("responses", "minimum"),
     EndCode.TOO_FEW_ENROLLED: ("enrolled", "minimum"),

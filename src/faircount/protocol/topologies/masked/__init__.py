@@ -111,6 +111,8 @@ class Masked(Topology):
             )
         if "k" in given:
             return {}
+        # Planned for 5% at least, even if the promise covers fewer: who withholds shares counts,
+        # too.
         k, t = plan_graph(mechanism.n, max(COLLUDING, mechanism.insiders / mechanism.n))
         return {"k": k, "t": t}
 
@@ -124,6 +126,7 @@ class Masked(Topology):
 
         Nobody drops out, so nobody has to unmask.
         """
+        # Nobody is their own neighbour, so a small survey has a complete graph.
         degree = min(self.default_terms(mechanism, {})["k"], mechanism.n - 1)
         bundle = KeyBundle(
             bytes(16), 0, bytes(32), bytes(32), (bytes(SHARE_BYTES + OVERHEAD),) * degree

@@ -62,8 +62,10 @@ def verify_part(
     positions = [seed.position for seed in seeds]
     decrypted = bitmap(positions, len(entries))
     layout = report_layout_of(s.params.mechanism)
+    # Without proofs every report that decrypts counts, and nothing else is stored.
     if layout is None or coordinator_shares is None:
         return PartVerification(b"", decrypted, b"", b""), _sum_shares(s, seeds)
+    # From both values: either server alone would know the point while clients still send.
     query = derive_query(s.params, layout, (batch.revealed, s.committed_value))
     own_shares, is_valid, tally = _check_proofs(s, query, seeds, coordinator_shares[positions])
     accepted = bitmap(np.array(positions, dtype=np.int64)[is_valid], len(entries))
@@ -120,6 +122,7 @@ def _expand_shares(s: Aggregator, seeds: Sequence[DecryptedSeed]) -> Residues:
 
 def _sum_shares(s: Aggregator, seeds: Sequence[DecryptedSeed]) -> Residues:
     blocks = row_blocks(len(seeds), s.params.N)
+    # Block by block: the expanded shares of a large part would not fit into memory.
     shares = (_expand_shares(s, seeds[block]) for block in blocks)
     return sum_batches(shares, s.params.q, s.params.N)
 
@@ -129,6 +132,7 @@ def _check_proofs(
 ) -> tuple[Residues, Bools, Tally]:
     """The aggregator's verifier shares, which reports are valid, and the tally of those."""
     own_shares = np.empty((len(seeds), query.layout.verifier_size), dtype=dtype_for(s.params.q))
+    # Filled while the tally consumes the shares, so that each is expanded once.
     is_valid = np.empty(len(seeds), dtype=np.bool_)
 
     def valid_shares() -> Iterator[Residues]:
