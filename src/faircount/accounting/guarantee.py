@@ -153,6 +153,14 @@ def format_factor(epsilon: float) -> str:
     return f"e^{epsilon:.4g}"
 
 
+def attacker_certainty(epsilon: float) -> float:
+    """How certain, in percent, anybody can become which of two answers a participant gave.
+
+    Both seemed equally likely before the result; rounded up to a tenth.
+    """
+    return math.ceil(1000 / (1 + math.exp(-epsilon))) / 10
+
+
 def format_delta(delta: float, digits: int = 3) -> str:
     """Format a delta for printing: rounded up, and "below 1e-30" for all smaller ones."""
     if 0 < delta < SMALLEST_STATED:

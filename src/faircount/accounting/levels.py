@@ -28,7 +28,7 @@ otherwise. So the pairs of the weakest level bound everybody's loss when surveys
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -84,6 +84,28 @@ class Level:
     def scaled_epsilon(self) -> int:
         """Epsilon in units of 2^-128."""
         return int(self.epsilon * (1 << EPSILON_BITS))
+
+
+@dataclass(frozen=True, slots=True)
+class LevelGuarantee:
+    """What is guaranteed to the people of one level.
+
+    name:       the level
+    answer:     as long as nobody guesses at the level, too
+    with_level: for answer and level together
+    """
+
+    name: str
+    answer: Guarantee
+    with_level: Guarantee
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "name": self.name,
+            "answer": self.answer.to_dict(),
+            "with_level": self.with_level.to_dict(),
+        }
 
 
 @dataclass(frozen=True)
@@ -192,8 +214,32 @@ class Levels:
     def stated_losses(self, level: int) -> tuple[float, float]:
         """Return epsilons that bound the loss of the answer, and of answer and level together."""
         # The coin is rounded down, so the answer never loses more than the level's epsilon.
-        answer = float(self.offered[self.check_position(level)].epsilon)
+        answer = float(self[self.check_position(level)].epsilon)
+        if level == 0:
+            # (e1 + eL) / 2 is exact, where a float of the formula need not be.
+            return answer, float((self[0].epsilon + self[-1].epsilon) / 2)
         return answer, max(answer, min(self.joint_loss(level) * (1 + _ROUNDING), self.most))
+
+    def guarantees(self, weakest: Guarantee) -> tuple[LevelGuarantee, ...]:
+        """Return what is guaranteed at every level, from the guarantee of the weakest one.
+
+        Delta covers the finite tables of the noise, which are the same at every level.
+        """
+        found = []
+        for number, name in enumerate(self.names):
+            answer, both = (
+                replace(weakest, epsilon=epsilon) for epsilon in self.stated_losses(number)
+            )
+            found.append(LevelGuarantee(name, answer, both))
+        return tuple(found)
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether the weakest level costs those of the strongest one more than twice its epsilon.
+
+        Nobody learns a level, but who guesses at answer and level together learns (e1 + eL) / 2.
+        """
+        return self[-1].epsilon > LARGEST_RATIO * self[0].epsilon
 
 
 def _gain(p: float, half: float) -> float:
@@ -259,25 +305,3 @@ def second_table_pairs(halves: Sequence[int], p: float) -> tuple[LossPair, ...]:
         return tuple(pairs)
     pair = vote_pair(halves, p)
     return pair, pair.swap()
-
-
-@dataclass(frozen=True, slots=True)
-class LevelGuarantee:
-    """What is guaranteed to the people of one level.
-
-    name:       the level
-    answer:     as long as nobody guesses at the level, too
-    with_level: for answer and level together
-    """
-
-    name: str
-    answer: Guarantee
-    with_level: Guarantee
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain values for JSON."""
-        return {
-            "name": self.name,
-            "answer": self.answer.to_dict(),
-            "with_level": self.with_level.to_dict(),
-        }

@@ -9,6 +9,7 @@ from faircount.cli.show import BAR_WIDTH, cell, make_definitions, make_table, pr
 
 if TYPE_CHECKING:
     from faircount.estimation.question_estimates import QuestionEstimates
+    from faircount.estimation.sheet_estimates import Estimate
     from faircount.estimation.sheet_result import QuestionnaireResult
     from faircount.estimation.sheet_texts import SheetWords
 
@@ -49,23 +50,31 @@ def print_questions(
 
     truth: the true values of the estimates by number of the question, where they are known
     """
+    from faircount.estimation.level_texts import level_words
+
     for place, question in enumerate(found):
         if place:
             out.print()
         if is_named:
             out.print(cell(question.title), style="bold")
-        _print_question(out, question, words, (truth or {}).get(question.number))
+        known = (truth or {}).get(question.number)
+        _print_rows(out, question, question.estimates, words, known)
+        if question.alike:
+            # The condition stands right above the estimates that need it.
+            out.print(f"\n{level_words(words.general.language).condition}:", markup=False)
+            _print_rows(out, question, question.alike, words)
     if any(question.has_outside for question in found):
         out.print(f"\n{words.general.outside_note}.", markup=False)
     for note in filter(None, map(words.general.sum_note, found)):
         out.print(f"\n{note}", markup=False)
 
 
-def _print_question(
+def _print_rows(
     out: Console,
     question: "QuestionEstimates",
+    shown: Sequence["Estimate"],
     words: "SheetWords",
-    truth: Sequence[float] | None,
+    truth: Sequence[float] | None = None,
 ) -> None:
     """Print estimate, interval and bar of every answer, and the truth where it is known.
 
@@ -79,14 +88,14 @@ def _print_question(
     unmarked = " " if question.has_outside else ""
     shows_consistent = question.unusual_sum is not None
     # Means have no bar: their numbers have another scale.
-    longest = max([row.estimate for row in question.estimates if is_share(row)], default=0.0)
+    longest = max([row.estimate for row in shown if is_share(row)], default=0.0)
     item_heading, estimate_heading, *_, consistent_heading = words.general.columns
     level = question.coverage.level
     headings = [item_heading, estimate_heading, words.general.interval_heading(level)]
     headings += [consistent_heading] if shows_consistent else []
     headings += [""] if truth is None else ["truth", ""]
     rows = []
-    for place, row in enumerate(question.estimates):
+    for place, row in enumerate(shown):
         digits = decimals_of(question, row)
         mark = OUTSIDE_MARK if is_outside(row) else unmarked
         cells = [
@@ -115,6 +124,9 @@ def _show_statements(
     words: "SheetWords",
 ) -> None:
     """Print what the intervals cover, what the result assumes and what it guarantees."""
+    from faircount.core.domain import escape_controls
+    from faircount.estimation.level_texts import level_words
+
     general = words.general
     coverage = found[0].coverage
     out.print(
@@ -127,4 +139,9 @@ def _show_statements(
     out.print(f"{general.privacy}: {general.sentence(result.guarantee)}", markup=False)
     for line in words.privacy_lines(result):
         out.print(f"{line}.", markup=False)
+    lines = level_words(general.language).lines(result, coverage.level)
+    if lines:
+        out.print(f"\n{level_words(general.language).title}", style="bold")
+    for line in lines:
+        out.print(f"{escape_controls(line)}.", markup=False)
     out.print(f"{general.running_again}: {general.repetition}.", markup=False)

@@ -1,5 +1,6 @@
 """What a survey's result says in words, in German."""
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -214,7 +215,7 @@ class GermanWords(ResultWords):
                 "Programm kann jede Zahl beliebig verändern."
             )
         return (
-            f"{reports} {self._proven_part(validity)} Das schlägt in "
+            f"{reports} {self._proven_part(validity)}{_alike_part(validity)} Das schlägt in "
             f"dieser Umfrage mit einer Wahrscheinlichkeit unter 2^-{FAILURE_BITS} fehl, wenn beide "
             "Server das Protokoll befolgt haben und kein Programm die geheimen Werte beider "
             "kannte, bevor die Liste der Berichte feststand. Ein unehrlicher Server kann das "
@@ -370,3 +371,14 @@ def _german_time(time: str) -> str:
     when = datetime.fromisoformat(time)
     month = _GERMAN_MONTHS[when.month - 1]
     return f"{when.day}. {month} {when:%Y, %H:%M} {when.tzname() or ''}".strip()
+
+
+def _alike_part(validity: Validity) -> str:
+    """What a dishonest participant can change in estimates from two tables."""
+    if validity.alike_votes is None:
+        return ""
+    votes = _in_german(f"{math.ceil(10 * validity.alike_votes) / 10:.1f}")
+    return (
+        " In den Schätzungen, die manche doppelt zählen, zählt jede Person wie höchstens "
+        f"{votes} Stimmen."
+    )

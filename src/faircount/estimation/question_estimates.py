@@ -1,5 +1,6 @@
 """The estimates of one question: what they are, and how they are written for people."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from faircount.core.questions import Question, Table
 from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.estimation.intervals import Coverage
 from faircount.estimation.presentation import OUTSIDE_MARK, SMALLEST_SHOWN, count_decimals
-from faircount.estimation.sheet_estimates import SHARE, Estimate, is_outside, is_share
+from faircount.estimation.sheet_estimates import IF_ALIKE, SHARE, Estimate, is_outside, is_share
 
 EXACT_DECIMALS = 2
 """Decimal places of a mean without error, as at a very large epsilon."""
@@ -25,6 +26,7 @@ class QuestionEstimates:
     coverage:  what the intervals cover, and how often
     epsilon:   what a single answer to it loses at most
     group:     the number of its group, from 1
+    alike:     with hidden levels, the weighted estimates under their condition
     """
 
     number: int
@@ -33,6 +35,7 @@ class QuestionEstimates:
     coverage: Coverage
     epsilon: float | None
     group: int = 1
+    alike: tuple[Estimate, ...] = ()
 
     @property
     def title(self) -> str:
@@ -75,12 +78,14 @@ class QuestionEstimates:
             "epsilon": self.epsilon,
             "method": self.coverage.method,
             "estimates": [row.to_dict() for row in self.estimates],
+            **({"if_alike": [row.to_dict() for row in self.alike]} if self.alike else {}),
         }
 
 
 def row_label(row: Estimate) -> str:
     """Return the answer and, if it is not simply a share, what is estimated about it."""
-    if row.measure == SHARE:
+    # The condition of a weighted estimate stands above it.
+    if row.measure in (SHARE, IF_ALIKE):
         return row.answer
     return f"{row.answer} ({row.measure})" if row.answer else row.measure
 
@@ -105,13 +110,13 @@ def format_value(row: Estimate, value: float, decimals: int) -> str:
     return f"{value:z.{decimals}%}" if is_share(row) else f"{value:z.{decimals}f}"
 
 
-def text_rows(question: QuestionEstimates) -> list[str]:
-    """Return the estimates as aligned lines for a terminal."""
+def text_rows(rows: Sequence[Estimate], question: QuestionEstimates) -> list[str]:
+    """Return estimates of a question as aligned lines for a terminal."""
     # Answers were written by somebody else: an escape sequence in one could rewrite the terminal.
-    labels = [escape_controls(row_label(row)) for row in question.estimates]
+    labels = [escape_controls(row_label(row)) for row in rows]
     width = max(map(len, labels))
     lines = []
-    for label, row in zip(labels, question.estimates, strict=True):
+    for label, row in zip(labels, rows, strict=True):
         decimals = decimals_of(question, row)
         estimate, low, high = (
             format_value(row, value, decimals) for value in (row.estimate, row.low, row.high)
@@ -121,13 +126,13 @@ def text_rows(question: QuestionEstimates) -> list[str]:
     return lines
 
 
-def html_rows(question: QuestionEstimates) -> str:
-    """Return the estimates as a table with bars, for a notebook."""
-    shares = [row.estimate for row in question.estimates if is_share(row)]
+def html_rows(rows: Sequence[Estimate], question: QuestionEstimates) -> str:
+    """Return estimates of a question as a table with bars, for a notebook."""
+    shares = [row.estimate for row in rows if is_share(row)]
     # Noise may leave no share above 0, and a bar is a quotient by the longest.
     longest = max([*shares, 1e-9])
     table = []
-    for row in question.estimates:
+    for row in rows:
         decimals = decimals_of(question, row)
         low, high = (format_value(row, value, decimals) for value in (row.low, row.high))
         span = f"{low} to {high}"

@@ -42,6 +42,13 @@ ANSWERED_LABEL = "answered"
 ALL_LABEL = "all"
 
 
+ALIKE_CONDITION = "if people who chose weaker protection answer like everybody"
+"""The condition of the weighted estimates, in the words in which it is always stated."""
+
+IF_ALIKE = f"{SHARE} {ALIKE_CONDITION}"
+"""What the weighted estimates measure: the condition is a part of it wherever they are written."""
+
+
 @runtime_checkable
 class SheetNoise(Protocol):
     """A mechanism that adds joint noise to the cells of a questionnaire.

@@ -1,7 +1,7 @@
 """The result of a survey, or of a questionnaire about a table: estimates of every question."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from faircount.estimation.intervals import (
     Coverage,
     check_choice,
 )
+from faircount.estimation.leveled import BOTH_TABLES, LeveledTables, add_levels
 from faircount.estimation.presentation import (
     CONSISTENT_IS_BIASED,
     OUTSIDE_NOTE,
@@ -34,6 +35,7 @@ from faircount.estimation.question_estimates import QuestionEstimates, html_rows
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result, add_conditions, void_if
 from faircount.estimation.sheet_estimates import (
+    ALIKE_CONDITION,
     Estimate,
     SheetNoise,
     estimate_question,
@@ -41,6 +43,7 @@ from faircount.estimation.sheet_estimates import (
 from faircount.estimation.sheet_frequencies import estimate_frequencies
 from faircount.estimation.validity import Validity, describe_assumption
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
+from faircount.mechanisms.server_levels import ServerLevels
 
 TOGETHER = "for all answers of a person together"
 
@@ -143,7 +146,11 @@ class QuestionnaireResult(ArrayValue):
     def validity(self) -> Validity | None:
         """What was proven of the reports, where they travelled between clients and servers."""
         validity = self.facts.get("validity")
-        return validity if isinstance(validity, Validity) else None
+        if not isinstance(validity, Validity):
+            return None
+        if self.tables is None:
+            return validity
+        return replace(validity, alike_votes=self.tables.votes_per_liar)
 
     @property
     def record(self) -> SurveyRecord | None:
@@ -197,6 +204,8 @@ class QuestionnaireResult(ArrayValue):
         check_choice("covers", covers, COVERS)
         if self.noise is not None:
             method = _METHODS[covers]
+            if self.tables is not None and self.tables.narrows(covers):
+                method += BOTH_TABLES
             if simultaneous:
                 # All questions of a group share one radius, so nothing better than Bonferroni.
                 # `_rows` are those of 95%, which are as many as of any other level.
@@ -217,14 +226,21 @@ class QuestionnaireResult(ArrayValue):
             rows = estimate_question(
                 question, number, cells, noise, self.included, error, coverage.covers
             )
-            group = noise.group_of(number)
-            place = noise.groups.index(group) + 1
-            found.append(
-                QuestionEstimates(
-                    number + 1, question, rows, coverage, noise.answer_epsilon(number), place
-                )
+            place = noise.groups.index(noise.group_of(number)) + 1
+            estimates = QuestionEstimates(
+                number + 1, question, rows, coverage, noise.answer_epsilon(number), place
             )
+            if self.tables is not None:
+                estimates = add_levels(self.tables, estimates, error)
+            found.append(estimates)
         return tuple(found)
+
+    @cached_property
+    def tables(self) -> LeveledTables | None:
+        """Both tables of a survey with hidden levels; None for all others."""
+        if not isinstance(self.mechanism, ServerLevels):
+            return None
+        return LeveledTables(self.mechanism, self.cells, self.included)
 
     def _estimate_votes(self, level: float, covers: str, simultaneous: bool) -> QuestionEstimates:
         question = self._require_choice()
@@ -270,12 +286,23 @@ class QuestionnaireResult(ArrayValue):
             **(self._only_question(found[0]) if len(found) == 1 else {}),
             "about_consistent": CONSISTENT_IS_BIASED,
             "guarantee": self.guarantee.to_dict(),
+            **(
+                {}
+                if self.tables is None
+                else {"levels": self.tables.to_dict(self.guarantee, level)}
+            ),
             "again": REPETITION,
             "supposed": self.assumption,
             "validity": None if self.validity is None else self.validity.to_dict(),
             "notes": list(self.notes),
             **({} if self.record is None else {"record": self.record.to_dict()}),
         }
+
+    def _describe_levels(self, level: float) -> dict[str, Any]:
+        """Return what the levels guarantee and tell; nothing where there are none."""
+        if self.tables is None:
+            return {}
+        return {"levels": self.tables.to_dict(self.guarantee, level)}
 
     def _only_question(self, question: QuestionEstimates) -> dict[str, Any]:
         """Return the shares of the only question once more, as those of `Result` are written."""
@@ -345,7 +372,10 @@ class QuestionnaireResult(ArrayValue):
             # A survey with one question has named it above.
             if len(self.questions) > 1 or self.record is None:
                 lines.append(escape_controls(question.title))
-            lines += text_rows(question)
+            lines += text_rows(question.estimates, question)
+            if question.alike:
+                lines.append(f"{ALIKE_CONDITION}:")
+                lines += text_rows(question.alike, question)
         lines += [escape_controls(line) for line in self._remarks]
         lines += [f"note: {escape_controls(note)}" for note in self.notes]
         lines += [f"{label}: {text}" for label, text in self.statements()]
@@ -372,6 +402,8 @@ class QuestionnaireResult(ArrayValue):
         ]
         if self.validity is not None and self.validity.proven:
             found.append(("reports", str(self.validity)))
+        if self.tables is not None:
+            found += self.tables.statements(self.guarantee, level)
         claim = str(self.guarantee)
         found.append(("privacy", f"{claim}, {TOGETHER}" if len(self.questions) > 1 else claim))
         found.append(("running again", REPETITION))
@@ -393,7 +425,10 @@ class QuestionnaireResult(ArrayValue):
         for question in self.questions:
             if len(self.questions) > 1 or self.record is None:
                 page += plain.html_paragraph(question.title, strong=True)
-            page += html_rows(question)
+            page += html_rows(question.estimates, question)
+            if question.alike:
+                page += plain.html_paragraph(f"{ALIKE_CONDITION}:")
+                page += html_rows(question.alike, question)
         lines = self._remarks
         lines += [f"Note: {note}" for note in self.notes]
         lines += [f"{label.capitalize()}: {text}." for label, text in self.statements()]

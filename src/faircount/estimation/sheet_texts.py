@@ -18,6 +18,7 @@ from faircount.estimation.result_texts import words_of
 from faircount.estimation.sheet_estimates import (
     ALL_LABEL,
     ANSWERED_LABEL,
+    IF_ALIKE,
     MEAN,
     MEDIAN,
     OF_ANSWERED,
@@ -75,7 +76,8 @@ class SheetWords:
     def label(self, question: QuestionEstimates, row: Estimate) -> str:
         """The answer and, if it is not simply a share, what is estimated about it."""
         answer = self.answer(question, row)
-        if row.measure == SHARE:
+        # The condition of a weighted estimate stands above all of them.
+        if row.measure in (SHARE, IF_ALIKE):
             return answer
         measure = self.measures[row.measure]
         return f"{answer} ({measure})" if answer else measure

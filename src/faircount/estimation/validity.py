@@ -1,5 +1,6 @@
 """What is known about the reports behind a result: proven to be one vote each, or unchecked."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,8 @@ class Validity:
              are proven, are not valid
     coins:   whether clients also made the noise, of coins that they could not choose
     questionnaire: what was asked; None for one question with exactly one answer
+    alike_votes: with hidden levels, how many votes one report can have in the estimates that
+             assume that people are alike; None where there are none
     """
 
     proven: bool
@@ -43,6 +46,7 @@ class Validity:
     refused: int
     coins: bool = False
     questionnaire: Questionnaire | None = None
+    alike_votes: float | None = None
 
     @property
     def is_one_vote(self) -> bool:
@@ -96,6 +100,8 @@ class Validity:
             bounds["sums_per_liar"] = [
                 {"question": number, "sum": reach} for number, reach in self.sums
             ]
+        if self.alike_votes is not None:
+            bounds["votes_per_liar_if_alike"] = self.alike_votes
         return {
             "proven": self.proven,
             "counted": self.counted,
@@ -113,11 +119,22 @@ class Validity:
             )
         coins = ", and coins that its sender could not choose" if self.coins else ""
         return (
-            f"{reports} {self._proven_part(coins)} This fails with "
+            f"{reports} {self._proven_part(coins)}{self._alike_part()} This fails with "
             f"probability below 2^-{FAILURE_BITS} in this survey, if both servers followed the "
             "protocol and no client learned the secret values of both before the batch manifest "
             "was fixed. A dishonest server can change the result and leave out anybody; invented "
             "people count as people. No independent security review yet."
+        )
+
+    def _alike_part(self) -> str:
+        """What a dishonest participant can change in estimates from two tables."""
+        if self.alike_votes is None:
+            return ""
+        # Rounded up: it must not look smaller than it is.
+        votes = math.ceil(10 * self.alike_votes) / 10
+        return (
+            " In the estimates that count some people twice, each counts like at most "
+            f"{votes:.1f} votes."
         )
 
     def _proven_part(self, coins: str) -> str:

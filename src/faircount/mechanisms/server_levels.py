@@ -15,7 +15,7 @@ one that an honest device can make, and the number of people inside is the same 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -74,7 +74,7 @@ class ServerLevels(ServerSheets):
         # check: promised-level - a promise below the weakest level would be broken for some
         if Fraction(self.epsilon) != self.levels[-1].epsilon:
             raise ParameterError("the promised epsilon must be that of the weakest level")
-        _choices(self.questionnaire)  # refuses all other kinds
+        _ = self.choices  # refuses all other kinds
         # check: base-epsilon - groups that spend more break the promise of the strongest level
         self.questionnaire.check_groups(self.groups, self.levels[0].epsilon)
         if self.answer_bits > MOST_BITS:
@@ -103,9 +103,14 @@ class ServerLevels(ServerSheets):
     # --- reports ----------------------------------------------------------------------------------
 
     @cached_property
+    def choices(self) -> tuple[ChoiceQuestion, ...]:
+        """The questions, to each of which exactly one answer is given."""
+        return _check_choices(self.questionnaire)
+
+    @cached_property
     def _sizes(self) -> tuple[int, ...]:
         """How many answers every question has; two answers also have two bits here."""
-        return tuple(len(question.answers) for question in _choices(self.questionnaire))
+        return tuple(len(question.answers) for question in self.choices)
 
     @property
     def answer_bits(self) -> int:
@@ -228,11 +233,15 @@ class ServerLevels(ServerSheets):
     def noise_from(self, streams: Sequence[Entropy]) -> Ints:
         """Draw one server's noise for both tables, each from its own stream."""
         first, second = streams
-        noise = [int(value) for value in self._noise_of_one.draw_noise(first)]
+        noise = [int(value) for value in self.base_noise(first)]
         for drawn_by, size in zip(self.second_noises, self._sizes, strict=True):
             # check: own-cell-noise - noise that adds up to 0 tells exactly how many are inside
             noise += [drawn_by.draw(second)[0][0] for _ in range(size)]
         return np.array(noise, dtype=np.int64)
+
+    def base_noise(self, entropy: Entropy) -> Ints:
+        """Draw one server's noise for the first table."""
+        return self._noise_of_one.draw_noise(entropy)
 
     def server_noise(self, entropy: Entropy) -> Ints:
         """Draw from one stream, one table after the other. For simulations only."""
@@ -327,17 +336,10 @@ class ServerLevels(ServerSheets):
     def level_guarantees(self, adversary: Adversary | None = None) -> tuple[LevelGuarantee, ...]:
         """Return what is guaranteed to the people of every level, the strongest first."""
         against = self.default_adversary if adversary is None else adversary
-        weakest = self.guarantee(epsilon=self.epsilon, adversary=against)
-        found = []
-        for number, name in enumerate(self.levels.names):
-            answer, both = (
-                replace(weakest, epsilon=epsilon) for epsilon in self.levels.stated_losses(number)
-            )
-            found.append(LevelGuarantee(name, answer, both))
-        return tuple(found)
+        return self.levels.guarantees(self.guarantee(epsilon=self.epsilon, adversary=against))
 
 
-def _choices(questionnaire: Questionnaire) -> tuple[ChoiceQuestion, ...]:
+def _check_choices(questionnaire: Questionnaire) -> tuple[ChoiceQuestion, ...]:
     """Return the questions, or raise unless exactly one answer is given to each."""
     found = []
     for number, question in enumerate(questionnaire.questions, 1):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from faircount.accounting.guarantee import format_delta, format_rounded_up
+from faircount.accounting.guarantee import attacker_certainty, format_delta, format_rounded_up
 from faircount.estimation.presentation import decimals_for
 from faircount.estimation.result_texts import words_of
 from faircount.owner.combined_result import (
@@ -16,7 +16,6 @@ from faircount.owner.combined_result import (
     promise_of,
 )
 from faircount.owner.exports import View
-from faircount.planning.promise import attacker_certainty
 
 _ENGLISH = {
     "headline": "Every person counts the same (uwa). This holds whatever the {parts} answer.",

@@ -19,12 +19,13 @@ from faircount.core.domain import escape_controls
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.figures import check_figure
 from faircount.core.files import write_durably
-from faircount.estimation.question_estimates import decimals_of
+from faircount.estimation.level_texts import level_words
+from faircount.estimation.question_estimates import QuestionEstimates, decimals_of
 from faircount.estimation.result_texts import words_of
 from faircount.estimation.sheet_drawing import save_questions
 from faircount.estimation.sheet_estimates import Estimate, is_share
 from faircount.estimation.sheet_result import QuestionnaireResult
-from faircount.estimation.sheet_texts import sheet_words_of
+from faircount.estimation.sheet_texts import SheetWords, sheet_words_of
 from faircount.owner.folder import PUBLIC
 from faircount.owner.result_page import result_page
 from faircount.protocol.wire.canonical_json import parse_real
@@ -132,7 +133,8 @@ def _csv_table(plain: dict[str, Any]) -> bytes:
     privacy = (plain["in_words"], promised.get("epsilon"), promised.get("delta"))
     rows = []
     for question in plain["questions"]:
-        for row in question["estimates"]:
+        # The measure of a weighted estimate names its condition, also in a copied row.
+        for row in [*question["estimates"], *question.get("if_alike", [])]:
             values = [row[name] for name in COLUMNS]
             rows.append((question["number"], question["text"], *values, *survey, *privacy))
     return write_csv((*QUESTION, *COLUMNS, *RECORD, *PRIVACY), rows)
@@ -148,6 +150,8 @@ def facts_about(result: QuestionnaireResult, view: View = DEFAULT) -> list[tuple
     facts.append((words.guarantee, words.claim(result.guarantee)))
     facts.append((words.in_words, words.sentence(result.guarantee)))
     facts += [("", f"{line}.") for line in sheet_words_of(result).privacy_lines(result)]
+    levels = level_words(words.language)
+    facts += [(levels.title, f"{line}.") for line in levels.lines(result, view.level)]
     if result.validity is not None:
         facts.append((words.reports, words.statement(result)))
     facts.append((words.running_again, words.repetition))
@@ -168,10 +172,10 @@ def _workbook(result: QuestionnaireResult, view: View) -> bytes:
         if len(found) > 1:
             _add_lines(sheet, [question.title])
         _add_row(sheet, words.general.columns)
-        for row in question.estimates:
-            numbers = (row.estimate, row.low, row.high, row.consistent)
-            form = _number_format(row, decimals_of(question, row))
-            _add_row(sheet, (words.label(question, row), *numbers), form)
+        _add_estimates(sheet, question, question.estimates, words)
+        if question.alike:
+            _add_lines(sheet, [f"{level_words(words.general.language).condition}:"])
+            _add_estimates(sheet, question, question.alike, words)
         if question is not found[-1]:
             _add_lines(sheet, [""])
     _set_widths(sheet, (30, 12, 12, 12, 12))
@@ -182,6 +186,16 @@ def _workbook(result: QuestionnaireResult, view: View) -> bytes:
     out = io.BytesIO()
     book.save(out)
     return out.getvalue()
+
+
+def _add_estimates(
+    sheet: Any, question: QuestionEstimates, shown: Sequence[Estimate], words: SheetWords
+) -> None:
+    """Write estimates of a question, one per row."""
+    for row in shown:
+        numbers = (row.estimate, row.low, row.high, row.consistent)
+        form = _number_format(row, decimals_of(question, row))
+        _add_row(sheet, (words.label(question, row), *numbers), form)
 
 
 def _number_format(row: Estimate, decimals: int) -> str:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from faircount.accounting.guarantee import attacker_certainty
 from faircount.core.errors import ParameterError
 from faircount.core.questions import Questionnaire
-from faircount.planning.promise import attacker_certainty
 
 ENGLISH = "en"
 

@@ -8,7 +8,6 @@ as parameters and ledger know it.
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +18,13 @@ from faircount.accounting.guarantee import (
     Guarantee,
 )
 from faircount.core.errors import RefusedError, RemoteError
-from faircount.core.questions import QuestionGroup, Questionnaire
+from faircount.core.questions import Questionnaire
 from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.core.questions.published import to_plain
 from faircount.estimation.result import add_conditions
 from faircount.estimation.sheet_estimates import SheetNoise
 from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.mechanisms.server_levels import ServerLevels
 from faircount.owner.budget import NO_POPULATION
 from faircount.owner.invitation_texts import printed_words
 from faircount.owner.label_page import ANY_NUMBER, label_page
@@ -109,6 +109,7 @@ def make_label(survey: Survey) -> PrivacyLabel:
         },
         "promise": {"epsilon": params.epsilon, "delta": params.delta},
         "single_answer": _single_answers(params),
+        **_levels(params, guarantees[0]),
         "computed": {
             "responses": params.minimum,
             "accounting": "exact, for the fewest responses that are allowed",
@@ -148,16 +149,24 @@ def _describe_neighbours(questionnaire: Questionnaire) -> str:
 
 def _single_answers(params: SurveyParameters) -> list[dict[str, Any]]:
     """What a single answer loses at most: the share of epsilon of its group of questions."""
-    groups: Sequence[QuestionGroup] = ()
-    if isinstance(params.mechanism, SheetNoise):
-        groups = params.mechanism.groups
-    if len(params.questionnaire) == 1 or not groups:
+    mechanism = params.mechanism
+    if len(params.questionnaire) == 1 or not isinstance(mechanism, SheetNoise):
         numbers = [number + 1 for number in range(len(params.questionnaire))]
         return [{"questions": numbers, "epsilon": params.epsilon}]
     return [
-        {"questions": [number + 1 for number in group.questions], "epsilon": float(group.epsilon)}
-        for group in groups
+        {
+            "questions": [number + 1 for number in group.questions],
+            "epsilon": max(map(mechanism.answer_epsilon, group.questions)),
+        }
+        for group in mechanism.groups
     ]
+
+
+def _levels(params: SurveyParameters, weakest: Guarantee) -> dict[str, Any]:
+    """What is guaranteed at every hidden level; nothing where there are none."""
+    if not isinstance(params.mechanism, ServerLevels):
+        return {}
+    return {"levels": [found.to_dict() for found in params.mechanism.levels.guarantees(weakest)]}
 
 
 def _stated_guarantees(params: SurveyParameters) -> tuple[Guarantee, ...]:

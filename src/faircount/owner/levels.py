@@ -10,13 +10,13 @@ import unicodedata
 from collections.abc import Mapping
 from itertools import pairwise
 
+from faircount.accounting.guarantee import attacker_certainty
 from faircount.core.domain import escape_controls
 from faircount.core.errors import ParameterError
 from faircount.core.validation import check_positive
 from faircount.owner.invitation_texts import ENGLISH
 from faircount.owner.membership import split_people
 from faircount.owner.people import People
-from faircount.planning.promise import attacker_certainty
 
 MOST_LEVELS = 8
 LONGEST_NAME = 40

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from faircount.accounting.guarantee import Guarantee, Relation
+from faircount.accounting.guarantee import Guarantee, Relation, attacker_certainty
 from faircount.core.plain import escape_html
 from faircount.core.questions.kinds import SumQuestion
 from faircount.estimation.english_texts import ResultWords
+from faircount.estimation.level_texts import level_words
 from faircount.estimation.presentation import OUTSIDE_MARK
 from faircount.estimation.question_estimates import QuestionEstimates, decimals_of
-from faircount.estimation.sheet_estimates import SHARE, Estimate, is_outside, is_share
+from faircount.estimation.sheet_estimates import IF_ALIKE, SHARE, Estimate, is_outside, is_share
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.sheet_texts import SheetWords, sheet_words_of
-from faircount.planning.promise import attacker_certainty
 
 BAR_WIDTH = 300
 BAR_HEIGHT = 22
@@ -60,6 +60,7 @@ def result_page(
     """
     sheet_words = sheet_words_of(result)
     words = sheet_words.general
+    levels = level_words(words.language)
     found = result.estimates(level, covers=covers)
     record = result.record
     title = words.result if record is None else record.question
@@ -72,7 +73,10 @@ def result_page(
     for question in found:
         if len(found) > 1:
             parts.append(f"<h2>{escape_html(question.title)}</h2>")
-        parts.append(_table(question, sheet_words))
+        parts.append(_table(question, question.estimates, sheet_words))
+        if question.alike:
+            parts.append(f"<p>{escape_html(levels.condition)}:</p>")
+            parts.append(_table(question, question.alike, sheet_words))
         note = words.sum_note(question)
         parts += [] if note is None else [f"<p class=soft>{escape_html(note)}</p>"]
     notes = [f"{words.intervals}: {words.interval_text(level, found[0].coverage)}."]
@@ -82,6 +86,10 @@ def result_page(
     parts += further
     warning = words.servers(record) if record is not None and record.one_operator else ""
     parts += _privacy(result.guarantee, words, warning, sheet_words.privacy_lines(result))
+    about_levels = levels.lines(result, level)
+    if about_levels:
+        parts.append(f"<h2>{escape_html(levels.title)}</h2>")
+        parts += [f"<p>{escape_html(line)}.</p>" for line in about_levels]
     parts.append(f"<h2>{words.reports}</h2>")
     parts.append(f"<p>{escape_html(words.statement(result))}</p>")
     if record is not None:
@@ -119,14 +127,15 @@ def definition_list(lines: Sequence[tuple[str, str]]) -> str:
     return f"<dl>{''.join(rows)}</dl>"
 
 
-def _table(question: QuestionEstimates, words: SheetWords) -> str:
-    """The estimates of a question, with bars for shares and dots for means."""
+def _table(question: QuestionEstimates, shown: Sequence[Estimate], words: SheetWords) -> str:
+    """Estimates of a question, with bars for shares and dots for means."""
     largest = 1e-9
-    for row in question.estimates:
+    for row in shown:
         largest = max(largest, row.high, row.estimate) if is_share(row) else largest
     rows = []
-    measure = SHARE
-    for row in question.estimates:
+    # The condition of weighted estimates stands above their table.
+    measure = IF_ALIKE if shown is question.alike else SHARE
+    for row in shown:
         mark = f" {OUTSIDE_MARK}" if is_outside(row) else ""
         digits = decimals_of(question, row)
         label = words.answer(question, row) or words.measures[row.measure]

@@ -7,6 +7,8 @@ the dashboard and the command line when a promise is weak.
 
 import math
 
+from faircount.accounting.guarantee import attacker_certainty
+
 WEAK_CERTAINTY = 95.0
 """Percent: beyond this certainty of an attacker hardly anything is left of privacy."""
 
@@ -16,14 +18,6 @@ thousand times has such a delta."""
 
 NEGLIGIBLE_DELTA = 1e-12
 """Probabilities up to this are not mentioned to participants."""
-
-
-def attacker_certainty(epsilon: float) -> float:
-    """How certain, in percent, anybody can become which of two answers a participant gave.
-
-    Both seemed equally likely before the result; rounded up to a tenth.
-    """
-    return math.ceil(1000 / (1 + math.exp(-epsilon))) / 10
 
 
 def is_weak_epsilon(epsilon: float) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from faircount.accounting.guarantee import format_delta
+from faircount.accounting.guarantee import attacker_certainty, format_delta
 from faircount.core.errors import ParameterError
 from faircount.core.validation import (
     check_fraction,
@@ -12,7 +12,7 @@ from faircount.core.validation import (
     share_of_users,
 )
 from faircount.mechanisms.calibration import Requirements
-from faircount.planning.promise import attacker_certainty, is_weak_delta, is_weak_epsilon
+from faircount.planning.promise import is_weak_delta, is_weak_epsilon
 
 SURVEY = "survey"
 TABLE = "table"

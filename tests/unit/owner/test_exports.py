@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from faircount.accounting.conditions import ONE_OPERATOR
+from faircount.accounting.guarantee import attacker_certainty
 from faircount.cli.show_questions import show_questions
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.questions import OneOf, Questionnaire
@@ -25,7 +26,6 @@ from faircount.estimation.result import Result
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.laplace import Laplace
 from faircount.owner.exports import View, check_file, export_result, save_result
-from faircount.planning.promise import attacker_certainty
 from faircount.protocol import SERVERS
 from faircount.protocol.simulator import play
 

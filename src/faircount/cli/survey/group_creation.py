@@ -69,9 +69,9 @@ def create_levels(
 
 
 def _show_levels(made: "GroupedSurvey", as_json: bool) -> None:
+    from faircount.accounting.guarantee import attacker_certainty
     from faircount.cli.show import console, make_table, print_json, print_notes
     from faircount.owner.levels import PUBLIC_LEVELS
-    from faircount.planning.promise import attacker_certainty
 
     facts = made.describe()
     expected = made.forecast
