@@ -17,6 +17,7 @@ from faircount.core.files import read_file
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from faircount.accounting.levels import Levels
     from faircount.client.participation import Participation
     from faircount.client.participation_status import ParticipationStatus
     from faircount.core.questions import Questionnaire, Sheet
@@ -36,6 +37,12 @@ NOT_SENT = 3  # exit code while the response is saved here and has not reached t
     type=FILE,
     help="Your answers as JSON: an object by the text or number of a question, or a list in their "
     "order. Several items are a list, null is prefer not to say.",
+)
+@click.option(
+    "--level",
+    metavar="NAME",
+    help="How well your answer is hidden, where the survey offers privacy levels. Nobody learns "
+    "it.  [default: you are asked; with --yes the strongest]",
 )
 @click.option("--language", help="Language of the questions, where they are translated.")
 @click.option(
@@ -72,6 +79,7 @@ def answer(
     invitation: str,
     item: str | None,
     answers_file: Path | None,
+    level: str | None,
     language: str | None,
     server: str | None,
     state: Path | None,
@@ -105,7 +113,8 @@ def answer(
         show_survey(console(), participation.parameters, language)
     else:
         given_answers = _read_given(participation, item, answers_file)
-        status = _take_part(participation, given_answers, language, as_json, **how)
+        chosen = participation.find_level(level)
+        status = _take_part(participation, given_answers, chosen, language, as_json, **how)
         print_result(status, as_json, click.echo)
         # A script can tell from the exit code that it has to call again.
         if status.stage is Stage.WAITING:
@@ -149,6 +158,7 @@ def _read_json(path: Path) -> Any:
 def _take_part(
     participation: "Participation",
     given: "Sheet | None",
+    level: int | None,
     language: str | None,
     as_json: bool,
     *,
@@ -166,9 +176,10 @@ def _take_part(
     # Without --again a device that has not answered yet asks for an answer. One that has answered
     # only visits: it sends the same bytes again, or does what the current phase needs.
     if not again and participation.status().stage is Stage.NOT_ANSWERED:
-        status = participation.submit(_choose(participation, given, language, yes, as_json))
+        sheet, chosen = _choose(participation, given, level, language, yes, as_json)
+        status = participation.submit(sheet, chosen)
     elif given is not None:
-        status = participation.submit(given)
+        status = participation.submit(given, level)
     else:
         status = participation.visit()
     if not stay or status.is_over:
@@ -201,12 +212,13 @@ def _make_reporter() -> "Callable[[ParticipationStatus], None]":
 def _choose(
     participation: "Participation",
     given: "Sheet | None",
+    level: int | None,
     language: str | None,
     yes: bool,
     as_json: bool,
-) -> "Sheet":
-    """The answers to send; nothing is sent before a person has chosen and confirmed them."""
-    from faircount.cli.answer_prompts import ask_questions, show_answers
+) -> "tuple[Sheet, int]":
+    """The answers to send and their level; nothing is sent before a person has confirmed them."""
+    from faircount.cli.answer_prompts import ask_level, ask_questions, show_answers
     from faircount.cli.show import console
 
     # A program cannot answer a prompt, and nobody could have confirmed the answer.
@@ -215,20 +227,28 @@ def _choose(
             raise ParameterError(
                 "--json asks no questions: give --item ANSWER or --answers FILE, and --yes"
             )
-        return given
+        return given, level or 0
     out = console()
     questionnaire = _in_language(participation.questionnaire, language)
     # Several questions are shown one by one as they are asked, and need not be shown before.
     is_asked_later = given is None and len(questionnaire) > 1
     show_survey(out, participation.parameters, language, with_questions=not is_asked_later)
+    levels = participation.levels
+    chosen = level or 0
+    # After what is asked and before the answer, so that nobody answers and reads it too late.
+    if levels is not None and level is None and not yes:
+        chosen = ask_level(out, levels, language or questionnaire.language)
     sheet = ask_questions(out, questionnaire) if given is None else given
     if not yes:
         out.print()
         show_answers(out, questionnaire, sheet)
+        if levels is not None:
+            name = escape_controls(levels.names[chosen])
+            click.echo(f"Your level, which stays on this device: {name}")
         click.echo(_what_remains(participation.parameters))
         what = "these answers? They" if len(sheet) > 1 else "this answer? It"
         click.confirm(f"Send {what} cannot be changed, only withdrawn", abort=True)
-    return sheet
+    return sheet, chosen
 
 
 def _in_language(questionnaire: "Questionnaire", language: str | None) -> "Questionnaire":
@@ -316,11 +336,20 @@ def describe_survey(params: "SurveyParameters") -> dict[str, Any]:
         "these organizations publish, because a name alone can be made up",
         "people": f"at most {params.n_max:,} are invited; there is no result with fewer than "
         f"{params.minimum:,}",
-        "privacy": f"epsilon {params.epsilon:g}, delta {format_delta(params.delta)}"
+        "privacy": f"{_stated_epsilon(params)}, delta {format_delta(params.delta)}"
         f"{_of_all_answers(params)}, by {params.mechanism.name}",
         "visits": visits,
         "parameters": params.digest.hex(),
     }
+
+
+def _stated_epsilon(params: "SurveyParameters") -> str:
+    """The promised epsilon, or that of every level that can be chosen."""
+    levels: Levels | None = getattr(params.mechanism, "levels", None)
+    if levels is None:
+        return f"epsilon {params.epsilon:g}"
+    offered = [f"{float(level.epsilon):g} ({level.name})" for level in levels.offered]
+    return f"epsilon {', '.join(offered)}, as you choose, which nobody learns"
 
 
 def _of_all_answers(params: "SurveyParameters") -> str:

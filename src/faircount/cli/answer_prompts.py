@@ -11,6 +11,7 @@ from faircount.core.errors import AnswerError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from faircount.accounting.levels import Levels
     from faircount.core.questions import Question, Questionnaire, Sheet
     from faircount.core.questions.kinds import Answer, SeveralItems
 
@@ -193,6 +194,33 @@ def _ask_number(question: Any, skip: str) -> "Answer":
 
     answer: Answer = click.prompt(f"{text[0].upper()}{text[1:]}{skip}", value_proc=read)
     return answer
+
+
+def ask_level(out: "Console", levels: "Levels", language: str) -> int:
+    """Ask how well the answer shall be hidden, and return the position of the level."""
+    from faircount.accounting.guarantee import attacker_certainty
+    from faircount.cli.show import make_definitions
+    from faircount.estimation.level_texts import level_words
+
+    words = level_words(language)
+    out.print(f"\n{words.question}\n", markup=False)
+    lines = []
+    for number, name in enumerate(levels.names):
+        answer, both = (
+            f"{attacker_certainty(loss):.1f}".replace(".", words.decimal)
+            for loss in levels.stated_losses(number)
+        )
+        meaning = words.meaning(number, len(levels), answer, both)
+        lines.append((f"{number + 1}. {escape_controls(words.name(name))}", meaning))
+    out.print(make_definitions(lines))
+    out.print(f"\n{words.hidden}", markup=False)
+
+    def read(given: str) -> int:
+        return _read_number_of_item(given, len(levels))
+
+    # The strongest is what somebody gets who only presses return.
+    position: int = click.prompt(words.number_of_level, default="1", value_proc=read)
+    return position
 
 
 def show_answers(out: "Console", questionnaire: "Questionnaire", sheet: "Sheet") -> None:

@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from faircount.accounting.levels import Levels
 from faircount.client.answers import read_sheet
 from faircount.client.calls import RemoteServer
 from faircount.client.invitation_codes import Code, read_invitation
@@ -122,31 +123,52 @@ class Participation:
         """The possible answers, if the survey has one question with exactly one answer."""
         return tuple(str(label) for label in answers_of(self.questionnaire).labels)
 
-    def answer(self, answers: object) -> ParticipationStatus:
+    @property
+    def levels(self) -> Levels | None:
+        """The privacy levels to choose from, the strongest first; None if there are none."""
+        levels: Levels | None = getattr(self.parameters.mechanism, "levels", None)
+        return levels
+
+    def answer(self, answers: object, *, level: str | None = None) -> ParticipationStatus:
         """Answer, and send what can be sent now. Repeating the same answers continues the visit.
 
         answers: for one question its item; for several a dictionary by text or number, or a list in
             their order. Several items are a list, numbers are numbers, None is "prefer not to say",
             and questions that are not asked may be left out.
+        level: the name of a privacy level, where the survey offers levels; the strongest unless
+            given. It never leaves this device
         """
-        return self.submit(read_sheet(self.questionnaire, answers))
+        return self.submit(read_sheet(self.questionnaire, answers), self.find_level(level))
 
-    def submit(self, answers: Sheet) -> ParticipationStatus:
-        """Do the same with canonical answers, one per question, such as `read_sheet` returns."""
+    def find_level(self, name: str | None) -> int | None:
+        """The position of a privacy level by its name; 0 is the strongest."""
+        if name is None:
+            return None
+        if self.levels is None:
+            raise AnswerError("this survey offers no privacy levels: answer without one")
+        return self.levels.position_of(name)
+
+    def submit(self, answers: Sheet, level: int | None = None) -> ParticipationStatus:
+        """Do the same with canonical answers, one per question, such as `read_sheet` returns.
+
+        level: the position of a privacy level; by default 0, the strongest
+        """
         sheet = self.questionnaire.check_sheet(answers)
         with self.file.lock():
             is_new = self._load() is None
-            client = self._begin(sheet) if is_new else self._load_client()
-            if client.sheet != sheet and client.withdrawn:
+            client = self._begin(sheet, level or 0) if is_new else self._load_client()
+            # check: one-level - a coin tossed again for another level tells more than one toss
+            is_other = client.sheet != sheet or level not in (None, client.level)
+            if is_other and client.withdrawn:
                 raise AnswerError(
                     "you withdrew the answer that this invitation was used for: the invitation "
                     "cannot be used again"
                 )
-            if client.sheet != sheet:
+            if is_other:
                 # A second report about the same person would cost privacy a second time.
                 raise AnswerError(
-                    "this invitation was already used for another answer, which cannot be changed: "
-                    "it can only be withdrawn until the survey closes"
+                    "this invitation was already used for another answer or level, which cannot be "
+                    "changed: it can only be withdrawn until the survey closes"
                 )
             return self._visit(client)
 
@@ -248,10 +270,11 @@ class Participation:
             # A server that shows no signatures is one that has none.
             return b"", b""
 
-    def _begin(self, sheet: Sheet) -> ClientState:
+    def _begin(self, sheet: Sheet, level: int) -> ClientState:
         """Draw the report and save it; only then may it be sent."""
-        # Drawn once: two reports of one person with fresh noise would reveal more than one.
-        blank = ClientState(self.code.invitation, sheet)
+        # Drawn once, also the coin of a level: two reports of one person with fresh noise, or with
+        # a fresh coin, would reveal more than one.
+        blank = ClientState(self.code.invitation, sheet, level=level)
         client = self._client.start(self.parameters, blank, StandardCrypto(), SystemEntropy())
         self._save(client)
         return client

@@ -23,6 +23,11 @@ class LevelWords:
     again:     how many people were counted a second time
     level:     what is guaranteed at one level
     differs, alike: the outcome of the test
+    question:  asked before a person answers
+    strongest, between, weakest: what a level means, in odds
+    both:      about answer and level together
+    hidden:    that nobody learns the choice
+    number_of_level: asked in a terminal
     """
 
     language: str
@@ -35,6 +40,13 @@ class LevelWords:
     level: str
     differs: str
     alike: str
+    question: str
+    strongest: str
+    between: str
+    weakest: str
+    both: str
+    hidden: str
+    number_of_level: str
 
     def number(self, value: float) -> str:
         """A number of people."""
@@ -60,6 +72,18 @@ class LevelWords:
         }
         sure = {f"{key}_sure": self.percent(loss) for key, loss in losses.items()}
         return self.level.format(name=self.name(guarantee.name), **shown, **sure)
+
+    def meaning(self, position: int, levels: int, answer: str, both: str) -> str:
+        """What a level means for the person who chooses it.
+
+        answer, both: how sure anybody can become, in percent, of the answer, and of both
+        """
+        text = self.between
+        if position == 0:
+            text = self.strongest
+        elif position == levels - 1:
+            text = self.weakest
+        return f"{text.format(sure=answer)} {self.both.format(both=both)}"
 
     def lines(self, result: QuestionnaireResult, level: float) -> list[str]:
         """What a result says about levels besides its estimates; empty where there are none."""
@@ -94,6 +118,18 @@ _ENGLISH = LevelWords(
     "under that condition are wrong",
     alike="No difference between those counted twice and everybody was found (p = {p}). This does "
     "not prove that they are alike: with this much noise only large differences show",
+    question="How well shall your answer be hidden?",
+    strongest="Even after seeing the result, nobody can be more than {sure} % sure which of two "
+    "answers is yours. 50 % would be a guess.",
+    between="Not more than {sure} % sure. Your device tosses a coin: your answer may be counted a "
+    "second time, which makes the result more exact.",
+    weakest="Not more than {sure} % sure. Your answer is counted a second time, which makes the "
+    "result more exact.",
+    both="Whoever guesses at your answer and your choice here together can become at most {both} % "
+    "sure.",
+    hidden="Nobody learns what you choose here. It stays on this device, and what is sent looks "
+    "the same whatever you choose.",
+    number_of_level="Number of your level",
 )
 
 _GERMAN = LevelWords(
@@ -106,13 +142,25 @@ _GERMAN = LevelWords(
     again="Etwa {estimate} von {included} Personen wurden doppelt gezählt ({level}: {low} bis "
     "{high})",
     level="{name}: Epsilon {answer} für die Antwort (niemand kann mehr als zu {answer_sure} % "
-    "sicher sein, welche von zweien es ist), Epsilon {both} für Antwort und Stufe zusammen "
+    "sicher sein, welche von zweien es ist), Epsilon {both} für Antwort und Schutzstufe zusammen "
     "({both_sure} %)",
     differs="Die doppelt Gezählten antworteten anders als alle (p = {p}): Die Schätzungen unter "
     "dieser Bedingung sind falsch",
     alike="Zwischen den doppelt Gezählten und allen wurde kein Unterschied gefunden (p = {p}). Das "
     "beweist nicht, dass sie gleich antworten: Bei so viel Rauschen fallen nur große Unterschiede "
     "auf",
+    question="Wie gut soll Ihre Antwort verborgen sein?",
+    strongest="Selbst wer das Ergebnis kennt, kann nicht mehr als zu {sure} % sicher sein, welche "
+    "von zwei Antworten Ihre ist. 50 % wären geraten.",
+    between="Nicht mehr als zu {sure} % sicher. Ihr Gerät wirft eine Münze: Ihre Antwort wird "
+    "vielleicht ein zweites Mal gezählt, was das Ergebnis genauer macht.",
+    weakest="Nicht mehr als zu {sure} % sicher. Ihre Antwort wird ein zweites Mal gezählt, was das "
+    "Ergebnis genauer macht.",
+    both="Wer Ihre Antwort und Ihre Wahl hier zusammen zu erraten versucht, kann höchstens zu "
+    "{both} % sicher werden.",
+    hidden="Niemand erfährt, was Sie hier wählen. Es bleibt auf diesem Gerät, und was gesendet "
+    "wird, sieht bei jeder Wahl gleich aus.",
+    number_of_level="Nummer Ihrer Schutzstufe",
 )
 
 _LANGUAGES = {words.language: words for words in (_ENGLISH, _GERMAN)}

@@ -105,7 +105,7 @@ class ServerLevels(ServerSheets):
     @cached_property
     def choices(self) -> tuple[ChoiceQuestion, ...]:
         """The questions, to each of which exactly one answer is given."""
-        return _check_choices(self.questionnaire)
+        return check_choices(self.questionnaire)
 
     @cached_property
     def _sizes(self) -> tuple[int, ...]:
@@ -339,7 +339,7 @@ class ServerLevels(ServerSheets):
         return self.levels.guarantees(self.guarantee(epsilon=self.epsilon, adversary=against))
 
 
-def _check_choices(questionnaire: Questionnaire) -> tuple[ChoiceQuestion, ...]:
+def check_choices(questionnaire: Questionnaire) -> tuple[ChoiceQuestion, ...]:
     """Return the questions, or raise unless exactly one answer is given to each."""
     found = []
     for number, question in enumerate(questionnaire.questions, 1):

@@ -14,6 +14,7 @@ which a few do not respond. `faircount plan` with the same numbers makes the sam
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+from faircount.accounting.levels import Levels
 from faircount.core.domain import Domain
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import Questionnaire
@@ -32,6 +33,7 @@ from faircount.protocol.survey.parameters import answers_of
 
 AUTO = "auto"
 JOINT = "server-joint"
+LEVELS = "server-levels"
 
 # Why a mechanism or a topology is for one question only.
 _MECHANISMS = {
@@ -65,6 +67,7 @@ class SurveyRequirements:
     floor: how many people choose each item for sure
     colluding: share of the participants who may collude with a server
     response_rate: expected response rate, for which errors are stated; None for nearly all
+    levels: hidden privacy levels that people choose from; epsilon is then that of the weakest
     """
 
     form: Form
@@ -77,9 +80,12 @@ class SurveyRequirements:
     floor: int = 0
     colluding: float = 0.0
     response_rate: float | None = None
+    levels: Levels | None = None
 
     def __post_init__(self) -> None:
         check_readable(self.questionnaire)
+        if self.levels is not None and self.epsilon != self.levels.most:
+            raise ParameterError("with levels, epsilon is that of the weakest one: leave it out")
         if self.minimum is not None:
             check_minimum(self.minimum, self.users)
 
@@ -128,7 +134,7 @@ class Advice(Forecast):
 
 def advise(requirements: SurveyRequirements) -> Advice:
     """The mechanism with the smallest error, or the required one; refused if none is possible."""
-    if not requirements.is_one_choice:
+    if not requirements.is_one_choice or requirements.levels is not None:
         return _advise_sheet(requirements)
     possible: list[Advice] = []
     reasons: list[str] = []
@@ -157,6 +163,9 @@ def _advise_sheet(requirements: SurveyRequirements) -> Advice:
     """The advice on several questions, or on one without exactly one answer each."""
     name = requirements.mechanism
     topology = requirements.topology
+    if requirements.levels is not None:
+        _check_levels(requirements)
+        name = AUTO
     if not topology.supports_proofs:
         reason = _TOPOLOGIES.get(str(topology), "it counts the answers to one question")
         raise _only_one_question(f"the topology {topology}", reason)
@@ -178,8 +187,20 @@ def _advise_sheet(requirements: SurveyRequirements) -> Advice:
         expected=None if rate is None else expected_users("response_rate", rate, users),
         # At least one: every participant reads the result and knows its own answer.
         insiders=max(1, share_of_users("colluding", requirements.colluding, users)),
+        levels=requirements.levels,
     )
     return _with_requirements(expected, requirements)
+
+
+def _check_levels(requirements: SurveyRequirements) -> None:
+    """Refuse a mechanism or a topology in which levels would not be hidden."""
+    name = requirements.mechanism
+    if not requirements.topology.supports_proofs or name not in (AUTO, LEVELS):
+        raise RefusedError(
+            f"hidden privacy levels run in {SERVERS} with {LEVELS}, where every report is proven "
+            "and nobody sees who chose what: leave --mechanism and --topology out, or give "
+            "--level-column for public levels"
+        ).with_code("levels_elsewhere")
 
 
 def _only_one_question(what: str, reason: str) -> RefusedError:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from faircount.core.errors import ParameterError, RefusedError, RemoteError
 from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.mechanisms.server_levels import ServerLevels
 from faircount.owner.combined_result import CombinedResult, combine_results
 from faircount.owner.invitations import numbered_people
 from faircount.owner.survey import Survey
@@ -60,6 +61,11 @@ def _check_people(names: Sequence[str], surveys: Sequence[Survey], disjoint: boo
             message = f"{name} and {ids[params.survey]} are the same survey: give each once"
             raise RefusedError(message).with_code("same_survey")
         ids[params.survey] = name
+        if isinstance(params.mechanism, ServerLevels):
+            raise RefusedError(
+                f"{name} has hidden privacy levels, and so two tables of which one is not about "
+                "everybody: results of such surveys are not combined"
+            ).with_code("hidden_levels", survey=name)
         # One population is the same people, whose losses add up: they would count twice.
         if params.population in populations:
             raise RefusedError(

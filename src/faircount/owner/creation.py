@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from faircount.accounting.levels import Levels
 from faircount.client.invitation_codes import server_address
 from faircount.core.durations import parse_closing_time, parse_duration, seconds_until
 from faircount.core.entropy import SystemEntropy
@@ -71,6 +72,7 @@ class SurveyOptions:
     mechanism: str
     floor: int
     colluding: float
+    levels: Levels | None = None
 
     def require(self, form: Form, users: int) -> SurveyRequirements:
         """What the planner must know."""
@@ -86,6 +88,7 @@ class SurveyOptions:
             self.floor,
             self.colluding,
             None if rate is None else parse_response_rate(rate),
+            self.levels,
         )
 
     def time_to_answer(self) -> tuple[int, str]:

@@ -7,7 +7,7 @@ what is in them, and the servers take the same bytes twice.
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from faircount.accounting.levels import Levels
 from faircount.client.calls import RetryPolicy
 from faircount.core.durations import parse_duration, seconds_until
 from faircount.core.entropy import SystemEntropy
@@ -133,6 +134,7 @@ class Survey:
         anyway: bool = False,
         epsilon: float = 1.0,
         delta: float = 1e-6,
+        levels: Mapping[str, float] | None = None,
         mechanism: str = AUTO,
         floor: int = 0,
         colluding: float = 0.0,
@@ -167,6 +169,8 @@ class Survey:
         language: of invitations, mails and results, en or de
         anyway: create it even if the error exceeds the average frequency, or too few are expected
         epsilon, delta: privacy loss of the survey
+        levels: two or three hidden privacy levels, names with epsilons, from which everybody
+            chooses without anybody learning it; instead of `epsilon`
         mechanism, topology, floor, colluding: how it is run
         texts: owner, purpose, contact, population; s1_operator and s2_operator: the names that
             you expect, refused if a server states another one
@@ -175,6 +179,7 @@ class Survey:
         from faircount.owner.creation import SurveyOptions, create_survey
 
         form = read_questions(question, items, questionnaire)
+        offered = None if levels is None else Levels.of(levels)
         options = SurveyOptions(
             servers=servers,
             people=people,
@@ -191,11 +196,13 @@ class Survey:
             page=page,
             language=language,
             anyway=anyway,
-            epsilon=epsilon,
+            # The most that anybody can lose: promised, and charged to the population.
+            epsilon=epsilon if offered is None else offered.most,
             delta=delta,
             mechanism=mechanism,
             floor=floor,
             colluding=colluding,
+            levels=offered,
         )
         return create_survey(folder, form, options, texts)
 

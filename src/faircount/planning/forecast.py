@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from faircount.accounting.conditions import Condition
+from faircount.accounting.levels import Levels
 from faircount.core.domain import Domain
 from faircount.core.errors import RefusedError
 from faircount.core.questions import Question
@@ -19,6 +20,7 @@ from faircount.core.questions.form import Form
 from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.estimation.validity import ASSUMPTIONS
 from faircount.mechanisms.secret_shared import FieldMechanism, OneQuestion, as_one_question
+from faircount.mechanisms.server_levels import ServerLevels, check_choices
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.planning.dropout import DropoutCost, dropout_cost
 from faircount.planning.option import Option, percent, percents
@@ -244,6 +246,7 @@ def forecast_sheet(
     minimum: int | None = None,
     expected: int | None = None,
     insiders: int = 1,
+    levels: Levels | None = None,
 ) -> Forecast:
     """A survey with any questions, to which both servers add joint noise.
 
@@ -251,24 +254,32 @@ def forecast_sheet(
     minimum: minimum number of responses; None for one that fits the mechanism
     expected: how many responses the owner expects; None for nearly all
     insiders: how many participants may collude
+    levels: hidden privacy levels; errors are those of the strongest, which need no assumption
     """
     usual = users - default_dropout_allowance(users) if minimum is None else minimum
     responses = usual if expected is None else max(1, expected)
-    plan = make_plan(form, responses, epsilon, draws=2)
-    mechanism = ServerSheets(
-        questionnaire=form.questionnaire,
-        groups=plan.mechanism.groups,
-        epsilon=epsilon,
-        users=users,
-        insiders=insiders,
-    )
+    if levels is not None:
+        # Before a plan is made, which is of no use for questions that have no levels.
+        check_choices(form.questionnaire)
+    plan = make_plan(form, responses, epsilon if levels is None else levels.base, draws=2)
+    terms: dict[str, Any] = {
+        "questionnaire": form.questionnaire,
+        "groups": plan.mechanism.groups,
+        "epsilon": epsilon,
+        "users": users,
+        "insiders": insiders,
+    }
+    mechanism = ServerSheets(**terms)
+    if levels is not None:
+        mechanism = ServerLevels(**terms, levels=levels)
     fewest = default_minimum(mechanism) if minimum is None else minimum
     mechanism = replace(mechanism, dropouts=users - fewest)
     # Refuses what the topology cannot carry, before anybody is told about errors.
     running = topology.adapt_mechanism(mechanism)
     # Shares of what one person can add to a cell: 1 to a count, its range to a number.
     tops = [sum(weight for _, weight in cell) for cell in form.questionnaire.openings]
-    errors = np.sqrt(mechanism.variance(None, responses)) / tops
+    # With levels the cells of the second table follow; the base is what is relied on.
+    errors = np.sqrt(mechanism.variance(None, responses)[: len(tops)]) / tops
     half_width = max(line.half_width for line in plan.lines) / 100
     return Forecast(
         mechanism,

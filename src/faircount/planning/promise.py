@@ -8,6 +8,7 @@ the dashboard and the command line when a promise is weak.
 import math
 
 from faircount.accounting.guarantee import attacker_certainty
+from faircount.accounting.levels import Levels
 
 WEAK_CERTAINTY = 95.0
 """Percent: beyond this certainty of an attacker hardly anything is left of privacy."""
@@ -30,11 +31,16 @@ def is_weak_delta(delta: float) -> bool:
     return delta > WEAK_DELTA
 
 
-def promise_to_participants(epsilon: float, delta: float, single: float | None = None) -> str:
+def promise_to_participants(
+    epsilon: float, delta: float, single: float | None = None, levels: Levels | None = None
+) -> str:
     """The sentences about privacy that participants read before they answer.
 
     single: epsilon of a single answer, where there are several questions
+    levels: hidden privacy levels that they choose from
     """
+    if levels is not None:
+        return _promise_of_levels(levels, single)
     certainty = attacker_certainty(epsilon)
     first = (
         "Imagine somebody who thinks that two answers are equally likely to be yours. Even after "
@@ -64,6 +70,28 @@ def _promise_of_several(certainty: float, single: float) -> str:
     if single >= certainty:
         return f"{first} About a single answer of yours, this person cannot be any surer."
     return f"{first} About a single answer of yours, this person can be at most {single:g} % sure."
+
+
+def _promise_of_levels(levels: Levels, single: float | None) -> str:
+    """What participants read where they choose how well their answer is hidden."""
+    first = (
+        "Imagine somebody who thinks that two answers are equally likely to be yours. How sure "
+        "this person can be after seeing the result depends on the level that you choose:"
+    )
+    sentences = [first]
+    for number, name in enumerate(levels.names):
+        answer, both = (attacker_certainty(loss) for loss in levels.stated_losses(number))
+        sentences.append(
+            f"{name}: at most {answer:g} % sure which one you chose, and at most {both:g} % sure "
+            "of your answer and your level together."
+        )
+    sentences.append("What others choose changes nothing about it.")
+    if single is not None:
+        sentences.append(
+            f"About a single answer of yours, this person can be at most "
+            f"{attacker_certainty(single):g} % sure, at any level."
+        )
+    return " ".join(sentences)
 
 
 def _one_in(delta: float) -> str:

@@ -16,6 +16,7 @@ from faircount.cli.options import (
     JSON,
     PEOPLE,
     parse_items,
+    parse_levels,
     parse_rate_option,
 )
 from faircount.core.errors import ParameterError
@@ -23,6 +24,7 @@ from faircount.core.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from faircount.accounting.levels import Levels
     from faircount.owner.advice import Advice
     from faircount.owner.survey import Survey
 
@@ -60,7 +62,8 @@ if TYPE_CHECKING:
 @click.option(
     "--levels",
     metavar="strong=0.5,normal=1|@FILE",
-    help="Named privacy levels with their epsilons, the strongest first, instead of --epsilon.",
+    help="Named privacy levels with their epsilons, instead of --epsilon. Everybody chooses one of "
+    "two or three when answering, and nobody learns which, unless --level-column names it.",
 )
 @click.option(
     "--level-column",
@@ -209,14 +212,16 @@ def create_command(
         # A default epsilon beside the levels is no contradiction, another one is.
         if context.get_parameter_source("epsilon") is not ParameterSource.DEFAULT:
             raise ParameterError("every level has its own epsilon: leave --epsilon out")
+    if level_column is not None:
         create_levels(folder, level_column, levels, listed, listed_items, as_json, given)
         return
+    offered = None if levels is None else parse_levels("--levels", levels)
     if group_column is not None:
         # Before anything is sent to the servers: a group is a survey of its own.
         create_groups(folder, group_column, listed, listed_items, as_json, given)
         return
     with spinner("comparing mechanisms and fetching keys from both servers ..."):
-        survey = Survey.create(folder, items=listed_items, people=listed, **given)
+        survey = Survey.create(folder, items=listed_items, people=listed, levels=offered, **given)
     notes = _notes_about(survey, own_budget=not given["population"])
     if listed is not None and listed.note:
         notes.append(listed.note)
@@ -232,7 +237,8 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
     advice = survey.advice
     assert advice is not None  # noqa: S101 - a survey that was just created has it
     # What people will read, so that the owner sees the promise before anybody else does.
-    promise = promise_to_participants(params.epsilon, params.delta, params.single_epsilon)
+    levels = _levels_of(survey)
+    promise = promise_to_participants(params.epsilon, params.delta, params.single_epsilon, levels)
     if as_json:
         print_json(
             {
@@ -252,6 +258,7 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
                 "standard_error": advice.standard_error,
                 "questions": _questions(advice),
                 "epsilon_of_a_single_answer": params.single_epsilon,
+                **({} if levels is None else {"levels": _describe_levels(levels)}),
                 "proven": advice.proven,
                 "supposed": advice.assumption,
                 "operators": list(_operators(survey)),
@@ -273,6 +280,20 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
     print_notes(out, notes)
     folder = survey.folder.path
     out.print(f"\nWritten to {folder}. Next: faircount survey invite {folder}", markup=False)
+
+
+def _levels_of(survey: "Survey") -> "Levels | None":
+    """The hidden levels that people will choose from; None without them."""
+    levels: Levels | None = getattr(survey.params.mechanism, "levels", None)
+    return levels
+
+
+def _describe_levels(levels: "Levels") -> list[dict[str, Any]]:
+    described = []
+    for number, name in enumerate(levels.names):
+        answer, both = levels.stated_losses(number)
+        described.append({"name": name, "epsilon": answer, "epsilon_with_level": both})
+    return described
 
 
 def _questions(advice: "Advice") -> list[dict[str, Any]]:
@@ -300,6 +321,11 @@ def _notes_about(survey: "Survey", own_budget: bool) -> list[str]:
 
     params = survey.params
     notes = list(cautions(params.epsilon, params.delta))
+    levels = _levels_of(survey)
+    if levels is not None:
+        from faircount.planning.levels import level_cautions
+
+        notes += level_cautions(levels)
     if not params.s1_operator or not params.s2_operator:
         notes.append(
             "participants are not told who runs the servers: ask the operators to set their names"

@@ -33,7 +33,7 @@ def create_groups(
 
 def create_levels(
     folder: Path,
-    column: str | None,
+    column: str,
     levels: str | None,
     people: "People | None",
     items: list[str] | None,
@@ -49,10 +49,6 @@ def create_levels(
         raise ParameterError(
             "--level-column names everybody's level: say what the levels are with --levels, as in "
             "--levels strong=0.5,normal=1"
-        )
-    if column is None:
-        raise ParameterError(
-            "--levels needs --level-column, the column of --people that names everybody's level"
         )
     if people is None:
         raise ParameterError("--level-column is a column of the table of people: give --people")
