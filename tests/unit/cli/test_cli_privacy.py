@@ -10,7 +10,7 @@ import pytest
 from faircount.accounting import exact
 from faircount.accounting.exact import decoys_delta
 from faircount.cli.privacy import MECHANISMS
-from faircount.planning.privacy_report import MAKERS
+from faircount.planning.paper_statements import MAKERS
 
 Call = Callable[..., Any]
 

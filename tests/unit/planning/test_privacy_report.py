@@ -16,7 +16,8 @@ from faircount.accounting.composition import (
 from faircount.accounting.divergence import epsilon_for
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.mechanisms.local_frequency import GRR
-from faircount.planning import privacy_report as statement
+from faircount.planning import paper_statements as statement
+from faircount.planning.privacy_report import privacy
 
 ERRATA = [
     (1000, 30, 23, 0.1, None, 6.7e-17, 7.4e-3),
@@ -258,23 +259,20 @@ def test_a_delta_is_the_same_number_wherever_it_is_printed() -> None:
 
 
 def test_two_items_of_laplace_have_one_draw_and_an_exact_total() -> None:
-    pair = statement.privacy("laplace", epsilon=0.1, items=2, releases=12, delta=1e-6)
-    more = statement.privacy("laplace", epsilon=0.1, releases=12, delta=1e-6)
+    pair = privacy("laplace", epsilon=0.1, items=2, releases=12, delta=1e-6)
+    more = privacy("laplace", epsilon=0.1, releases=12, delta=1e-6)
     assert compose_randomized_response(0.1, 12, epsilon=pair.epsilon) <= 1e-6
     assert compose_randomized_response(0.1, 12, epsilon=pair.epsilon * 0.999) > 1e-6
     # One draw for all of epsilon composes a little worse than two for half of it.
     assert more.epsilon < pair.epsilon < 1.2
     assert pair.delta_zero_out == 1.0
     assert more.delta_zero_out < 1e-6
-    assert (
-        more.epsilon
-        == statement.privacy("laplace", epsilon=0.1, items=9, releases=12, delta=1e-6).epsilon
-    )
+    assert more.epsilon == privacy("laplace", epsilon=0.1, items=9, releases=12, delta=1e-6).epsilon
 
 
 def test_an_exact_total_says_what_zero_out_loses() -> None:
-    assert "missing answer is seen" in statement.privacy("laplace", epsilon=1.0, items=2).notes[0]
-    assert statement.privacy("laplace", epsilon=1.0, items=3).notes == ()
+    assert "missing answer is seen" in privacy("laplace", epsilon=1.0, items=2).notes[0]
+    assert privacy("laplace", epsilon=1.0, items=3).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -293,28 +291,28 @@ def test_an_exact_total_says_what_zero_out_loses() -> None:
 def test_a_bound_on_the_delta_of_sampling_is_called_one(
     more: dict[str, Any], is_bound: bool
 ) -> None:
-    made = statement.privacy("dpds", p=0.3, floor=60, epsilon=0.2, **more)
+    made = privacy("dpds", p=0.3, floor=60, epsilon=0.2, **more)
     assert made.is_bound == is_bound
     assert made.to_dict()["delta_is_bound"] == is_bound
     assert any("upper bound" in note for note in made.notes) == is_bound
 
 
 def test_a_statement_prints_its_sentence() -> None:
-    shown = str(statement.privacy("dpds", p=0.2, floor=30, epsilon=0.3))
+    shown = str(privacy("dpds", p=0.2, floor=30, epsilon=0.3))
     assert shown.startswith("dpds: against")
     assert "except with probability 0.0006512 (delta)" in shown
-    assert str(statement.privacy("laplace", epsilon=1.0, releases=2)).startswith("2 releases of")
+    assert str(privacy("laplace", epsilon=1.0, releases=2)).startswith("2 releases of")
     # Without epsilon and delta there is no guarantee to put into a sentence.
-    assert str(statement.privacy("tss", p=0.2, alpha=0.5)).startswith("Statement(")
+    assert str(privacy("tss", p=0.2, alpha=0.5)).startswith("Statement(")
 
 
 def test_unknown_parameters_are_named_even_where_others_are_missing() -> None:
     with pytest.raises(ParameterError, match=r"has no eps \(use epsilon\) and needs p, floor"):
-        statement.privacy("dpds", eps=1)
+        privacy("dpds", eps=1)
     with pytest.raises(ParameterError, match=r"server-laplace has no eps \(use epsilon\)"):
-        statement.privacy("server-laplace", eps=1)
+        privacy("server-laplace", eps=1)
 
 
 def test_a_mechanism_object_is_refused_with_what_to_pass() -> None:
     with pytest.raises(ParameterError, match=r"name of a mechanism, as in fc\.privacy"):
-        statement.privacy(GRR(items=3, epsilon=1.0))  # type: ignore[arg-type]
+        privacy(GRR(items=3, epsilon=1.0))  # type: ignore[arg-type]
