@@ -166,9 +166,12 @@ class Participation:
                 )
             if is_other:
                 # A second report about the same person would cost privacy a second time.
+                what = "for another answer"
+                if client.sheet == sheet:
+                    what = "with another privacy level"
                 raise AnswerError(
-                    "this invitation was already used for another answer or level, which cannot be "
-                    "changed: it can only be withdrawn until the survey closes"
+                    f"this invitation was already used {what}, which cannot be changed: "
+                    "it can only be withdrawn until the survey closes"
                 )
             return self._visit(client)
 
