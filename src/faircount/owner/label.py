@@ -231,24 +231,28 @@ def _budget(survey: Survey) -> dict[str, Any]:
     params = survey.params
     is_own = params.population == f"survey {params.survey.hex()}"
     try:
-        told = survey.servers.budget(params.population)
+        reported = survey.servers.budget(params.population)
     except RemoteError as problem:
         # Before anybody is invited the aggregator does not know the population.
         if problem.values.get("cause") != NO_POPULATION:
             raise
         epsilon, delta = survey.owner.budget
-        told = {"epsilon": epsilon, "delta": delta, "adaptive": True, "surveys": []}
+        reported = {"epsilon": epsilon, "delta": delta, "adaptive": True, "surveys": []}
     charges = []
-    for charge in told["surveys"]:
+    for charge in reported["surveys"]:
         status = Status(charge["status"])
         survey_id = bytes.fromhex(charge["survey"])
         charges.append(Charge(survey_id, charge["epsilon"], charge["delta"], status))
     # Composed here as the aggregator composes it, from the charges that it tells.
     ledger = Ledger(
-        params.population, told["epsilon"], told["delta"], told["adaptive"], tuple(charges)
+        params.population,
+        reported["epsilon"],
+        reported["delta"],
+        reported["adaptive"],
+        tuple(charges),
     )
     spent_epsilon, spent_delta = ledger.spent
-    claimed = told.get("spent", {"epsilon": 0.0})["epsilon"]
+    claimed = reported.get("spent", {"epsilon": 0.0})["epsilon"]
     # check: label-budget - an aggregator could tell that less is spent than its charges add up to
     if spent_epsilon > claimed * (1 + ROUNDING) + ROUNDING:
         raise RefusedError(

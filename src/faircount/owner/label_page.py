@@ -115,8 +115,8 @@ def _who_sees(content: dict[str, Any], condition: Condition | None, words: Label
     parts.append(_paragraph(words.operator_keys))
     parts.append(definition_list(keys))
     insiders = content["model"]["colluding_participants_covered"]
-    told = words.any_insiders if insiders == ANY_NUMBER else words.insiders
-    parts.append(_paragraph(told.format(insiders=insiders)))
+    sentence = words.any_insiders if insiders == ANY_NUMBER else words.insiders
+    parts.append(_paragraph(sentence.format(insiders=insiders)))
     if condition is not None:
         text = words_in(words.language).condition(condition)
         # After the colon a German sentence begins with a capital letter.
@@ -130,13 +130,13 @@ def _what_is_published(content: dict[str, Any], words: LabelWords) -> list[str]:
     survey = content["survey"]
     # Without a list of answers there are several questions, or one of another kind.
     text = words.published_text if "items" in survey else words.published_text_several
-    told = text.format(
+    sentence = text.format(
         items=len(survey.get("items", ())),
         questions=len(survey["questions"]),
         minimum=survey["fewest_responses"],
         users=survey["most_participants"],
     )
-    parts = [_paragraph(told)]
+    parts = [_paragraph(sentence)]
     if content["release"]["published"]:
         parts.append(_paragraph(words.counted.format(counted=content["release"]["counted"])))
     if content["mechanisms"][0]["proven_reports"]:

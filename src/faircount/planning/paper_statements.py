@@ -137,11 +137,11 @@ def _sampling_at(
         return _compose_pairs(
             sampling_pair(made.hidden_holders(who), made.rate), releases, epsilon, delta
         )
-    said = made.guarantee(epsilon=epsilon, delta=delta, adversary=who)
+    stated = made.guarantee(epsilon=epsilon, delta=delta, adversary=who)
     return (
-        said.epsilon,
-        said.delta,
-        made.guarantee(epsilon=said.epsilon, adversary=who, relation=Relation.ZERO_OUT).delta,
+        stated.epsilon,
+        stated.delta,
+        made.guarantee(epsilon=stated.epsilon, adversary=who, relation=Relation.ZERO_OUT).delta,
     )
 
 

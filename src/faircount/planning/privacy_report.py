@@ -47,15 +47,22 @@ def state_own(name: str, parameters: dict[str, Any]) -> Statement:
         # What was built for, as often as it is released: the composition at it gives the delta.
         epsilon = releases * made.stated_guarantees()[0].epsilon
     if releases > 1:
-        said = compose_mechanisms(*[made] * releases, epsilon=epsilon, delta=delta)
+        stated = compose_mechanisms(*[made] * releases, epsilon=epsilon, delta=delta)
         zero = None
     else:
-        said = made.guarantee(epsilon=epsilon, delta=delta)
-        zero = made.guarantee(epsilon=said.epsilon, relation=Relation.ZERO_OUT).delta
+        stated = made.guarantee(epsilon=epsilon, delta=delta)
+        zero = made.guarantee(epsilon=stated.epsilon, relation=Relation.ZERO_OUT).delta
     shown = [field for field in own if field not in ("items", "epsilon", "delta")]
     more = {field: getattr(made, field) for field in shown}
     return Statement(
-        name, said.epsilon, said.delta, zero, said.adversary, said.condition, releases, more=more
+        name,
+        stated.epsilon,
+        stated.delta,
+        zero,
+        stated.adversary,
+        stated.condition,
+        releases,
+        more=more,
     )
 
 

@@ -203,8 +203,8 @@ def _counts_by_question(params: SurveyParameters, counts: list[float]) -> list[d
         for question, where in zip(questions, slices, strict=True)
     ]
     if isinstance(params.mechanism, ServerLevels):
-        for told, where in zip(found, params.mechanism.second_slices, strict=True):
-            told["counted_again"] = counts[where]
+        for question, where in zip(found, params.mechanism.second_slices, strict=True):
+            question["counted_again"] = counts[where]
     return found
 
 
