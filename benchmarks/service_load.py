@@ -1,11 +1,17 @@
 """How fast the coordinator takes reports, and a whole `servers` survey: `make load`.
 
+Participants answer one question of 30 items with noise of their own, or, with `--questions 10`, a
+sheet of so many questions with proofs, as surveys have it by default. Several numbers, as in
+`--questions 1 10`, are surveys one after the other, so that a long sheet can be compared with a
+short one.
+
 Both servers run as processes. For comparison there is an empty handler with the same web server,
 database and group commit, which stores the bytes without looking at them: no server can be faster.
 Both get their reports in turns, a thousand at a time, so that other work of the machine slows both
 alike; after ten thousand the coordinator gets the rest alone.
 
-`ratio_to_empty` compares CPU times per request. Requests per second and latencies need a quiet
+`ratio_to_empty` compares CPU times per request, and `cpu_microseconds_per_person` is what each
+server needs for one person, from the first report to the result. Requests per second and latencies need a quiet
 machine. Memory is that of a server and of the processes that it has started. One process plays the
 owner and all clients, so this is a measure of speed and not of privacy.
 """
@@ -28,12 +34,15 @@ import httpx
 from trial_survey import TrialSurvey, begin_client, require_success, set_up
 
 from faircount.core.entropy import SystemEntropy
+from faircount.core.questions import OneOf, Questionnaire, Sheet
 from faircount.demo.processes import Process, free_port
+from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.secret_shared import FieldMechanism
+from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS, encode
 
 HERE = Path(__file__)
-ITEMS = [f"item {number}" for number in range(30)]
 
 # Reports to one server before it is the other one's turn.
 REPORTS_PER_TURN = 1000
@@ -56,11 +65,13 @@ class Pace:
 
     seconds: how long all of them took
     cpu: the server's CPU time, in seconds
+    bytes_sent: bytes of the last body
     times: for every request, its seconds and its status
     """
 
     seconds: float = 0.0
     cpu: float = 0.0
+    bytes_sent: int = 0
     times: list[tuple[float, int]] = field(default_factory=list)
 
     @property
@@ -106,6 +117,7 @@ class Target:
                 pace.times.append((time.perf_counter() - begin, int(answer[9:12])))
             writer.close()
 
+        pace.bytes_sent = len(bodies[-1])
         begin = time.perf_counter()
         cpu = cpu_seconds(self.process)
         await asyncio.gather(*(worker() for _ in range(connections)))
@@ -178,23 +190,47 @@ async def empty_handler(folder: Path, url: str) -> AsyncIterator[Target]:
 
 
 def cpu_seconds(process: Process) -> float:
-    """CPU time of a process, its own and that of the kernel for it (Linux)."""
-    fields = Path(f"/proc/{process.running.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """CPU time of a process and of those that it has started, and of the kernel for them (Linux)."""
+    ticks = 0
+    for number in family(process.running.pid):
+        try:
+            fields = Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()
+        except FileNotFoundError:  # it has ended meanwhile
+            continue
+        # Its own, and that of its processes that have ended.
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def family(number: int) -> list[int]:
+    """A process and all that it has started, whichever of its threads did so (Linux)."""
+    found = [number]
+    for path in Path(f"/proc/{number}/task").glob("*/children"):
+        try:
+            children = path.read_text().split()
+        except (FileNotFoundError, ProcessLookupError):  # the thread has ended meanwhile
+            continue
+        for child in children:
+            found += family(int(child))
+    return found
 
 
 def resident_megabytes(number: int) -> float:
     """Memory of a process and of those that it has started (Linux)."""
+    return round(sum(map(own_megabytes, family(number))), 1)
+
+
+def own_megabytes(number: int) -> float:
+    """Memory of one process; 0 if it has ended."""
     try:
         status = Path(f"/proc/{number}/status").read_text()
-        children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
-    except FileNotFoundError:  # it has ended meanwhile
+    except (FileNotFoundError, ProcessLookupError):
         return 0.0
-    total = sum(resident_megabytes(int(child)) for child in children)
+    total = 0.0
     for line in status.splitlines():
         if line.startswith("VmRSS"):
             total += int(line.split()[1]) / 1024
-    return round(total, 1)
+    return total
 
 
 async def wait_until_up(port: int) -> None:
@@ -216,12 +252,35 @@ class Load:
     urls: databases of the coordinator, the aggregator and the empty handler
     users: number of participants
     connections: number of connections to a server
+    questions: questions of a sheet; 0 for one question with users' own noise
+    items: answers of every question
     """
 
     folder: Path
     urls: tuple[str, str, str]
     users: int
     connections: int
+    questions: int
+    items: int
+
+    def mechanism(self) -> FieldMechanism:
+        """The mechanism of the survey: for a sheet of questions, or for one with users' noise."""
+        labels = tuple(f"item {number}" for number in range(self.items))
+        if not self.questions:
+            return Laplace(
+                items=list(labels), epsilon=1.0, users=self.users, dropouts=self.users // 20
+            )
+        asked = tuple(
+            OneOf(text=f"Question {number}?", items=labels) for number in range(self.questions)
+        )
+        groups = split_epsilon(1.0, [range(len(asked))])
+        return ServerSheets(
+            questionnaire=Questionnaire(asked), groups=groups, epsilon=1.0, users=self.users
+        )
+
+    def sheet(self, place: int) -> Sheet:
+        """What one person answers."""
+        return tuple((place + number) % self.items for number in range(max(1, self.questions)))
 
     async def figures(self) -> dict[str, Any]:
         """Start both servers, run the survey and measure it."""
@@ -237,8 +296,11 @@ class Load:
             ("faircount", "coordinator", *self._options(1, ports[0]), *to), self.folder / "s1.log"
         )
         try:
-            for port in ports:
+            for number, port in enumerate(ports, 1):
                 await wait_until_up(port)
+                # The server takes connections before it has written its tokens.
+                while not (self.folder / f"s{number}" / "owner-token").exists():
+                    await asyncio.sleep(0.05)
             async with (
                 self._client(1, ports[0]) as to_s1,
                 self._client(2, ports[1]) as to_aggregator,
@@ -264,19 +326,31 @@ class Load:
         servers: tuple[Process, Process],
         port: int,
     ) -> dict[str, Any]:
-        mechanism = Laplace(items=ITEMS, epsilon=1.0, users=self.users, dropouts=self.users // 20)
-        made = await set_up(to_s1, to_aggregator, mechanism, SERVERS, SystemEntropy())
+        made = await set_up(to_s1, to_aggregator, self.mechanism(), SERVERS, SystemEntropy())
         require_success(await to_s1.post(f"{made.path}/open"))
+        begin = [cpu_seconds(server) for server in servers]
         memory = [Memory.of("open", servers)]
         target = Target(servers[0], port, f"{made.path}/messages")
         async with empty_handler(self.folder, self.urls[2]) as empty:
             paces = await self._in_turns(made, target, empty, servers, memory)
+        closing = [cpu_seconds(server) for server in servers]
         seconds = await close_survey(to_s1, made, servers, memory)
+        end = [cpu_seconds(server) for server in servers]
         result = require_success(await to_s1.get(f"{made.path}/result")).json()
         assert (result["phase"], result["included"]) == ("published", self.users)
         compared, empty_pace, later = paces
         return {
             "users": self.users,
+            "questions": self.questions,
+            "items": self.items,
+            "proven": made.params.proven,
+            "bytes_of_a_report": compared.bytes_sent,
+            "cpu_microseconds_per_person": {
+                "coordinator, reports": self._per_person(begin[0], closing[0]),
+                "coordinator, closing to result": self._per_person(closing[0], end[0]),
+                "aggregator, closing to result": self._per_person(begin[1], end[1]),
+                "both servers": self._per_person(sum(begin), sum(end)),
+            },
             "submissions": compared.figures(),
             "empty_handler": empty_pace.figures(),
             "ratio_to_empty": round(empty_pace.cpu_per_request / compared.cpu_per_request, 3),
@@ -284,6 +358,10 @@ class Load:
             "close_to_result_seconds": round(seconds, 1),
             "megabytes_of_s1_and_s2": [sample.description for sample in memory],
         }
+
+    def _per_person(self, begin: float, end: float) -> int:
+        """Microseconds of CPU time for one person."""
+        return round(1e6 * (end - begin) / self.users)
 
     async def _in_turns(
         self,
@@ -304,7 +382,8 @@ class Load:
             places = range(start, min(self.users, start + REPORTS_PER_TURN))
             bodies = []
             for place in places:
-                report = client.next_message(begin_client(made, place, place % len(ITEMS), entropy))
+                person = begin_client(made, place, self.sheet(place), entropy)
+                report = client.next_message(person)
                 assert report is not None
                 bodies.append(encode(report))
             await target.post_all(bodies, self.connections, paces[0 if start < COMPARED else 2])
@@ -379,6 +458,14 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=5000)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument(
+        "--questions",
+        type=int,
+        nargs="+",
+        default=[0],
+        help="questions of a sheet; several numbers: surveys one after the other",
+    )
+    parser.add_argument("--items", type=int, default=0, help="answers of every question")
+    parser.add_argument(
         "--postgresql",
         action="store_true",
         help="start a PostgreSQL and use it instead of SQLite",
@@ -389,6 +476,14 @@ def main() -> None:
     if given.empty:
         serve_empty(given.database_s1, given.empty)
         return
+    for questions in given.questions:
+        # One question has had 30 items in all earlier measurements.
+        items = given.items or (5 if questions else 30)
+        measure(given, questions, items)
+
+
+def measure(given: argparse.Namespace, questions: int, items: int) -> None:
+    """Run one survey with servers of its own, and print its figures."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, ExitStack() as stack:
         folder = Path(name)
         if given.postgresql:
@@ -396,9 +491,10 @@ def main() -> None:
         else:
             base = f"sqlite:///{folder}"
             urls = (f"{base}/s1.sqlite", f"{base}/s2.sqlite", f"{base}/empty.sqlite")
-        figures = asyncio.run(Load(folder, urls, given.users, given.connections).figures())
+        load = Load(folder, urls, given.users, given.connections, questions, items)
+        figures = asyncio.run(load.figures())
     database = "PostgreSQL" if given.postgresql else "SQLite"
-    print(json.dumps({"database": database, **figures}, indent=1))
+    print(json.dumps({"database": database, **figures}, indent=1), flush=True)
 
 
 if __name__ == "__main__":

@@ -146,12 +146,12 @@ class Questionnaire:
         offered = ", ".join(self.languages) or "no language that it names"
         raise ParameterError(f"the questions can be read in {offered}, not in {language!r:.20}")
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """Number of bits of a sheet."""
         return sum(question.bits for question in self.questions)
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """Number of opened cells."""
         return sum(question.cells for question in self.questions)
@@ -168,7 +168,7 @@ class Questionnaire:
         starts = _offsets(sizes)
         return tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
 
-    @property
+    @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
         """All constraints, on the bits of the sheet."""
         found = []
@@ -177,7 +177,7 @@ class Questionnaire:
                 found.append(question.constraint.shift(offset))
         return tuple(found)
 
-    @property
+    @cached_property
     def openings(self) -> tuple[Weights, ...]:
         """All opened cells, as weighted sums of the bits of the sheet."""
         found: list[Weights] = []

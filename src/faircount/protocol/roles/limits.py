@@ -27,7 +27,7 @@ def max_upload_bytes(params: SurveyParameters, kind: type[Message]) -> int:
     """Bytes of the longest message of this kind that a client of this survey sends."""
     # A topology gives sizes only for messages that differ from the usual: a list of at most
     # everybody, and a masked vector or an encrypted seed.
-    vector = packed_size(params.q, params.topology.vector_size(params.mechanism))
+    vector = packed_size(params.q, params.vector_size)
     usual = (params.n_max, max(vector + OVERHEAD, ENCRYPTED_SEED_BYTES))
     return max_encoded_size(kind, *params.topology.sizes(params).get(kind, usual))
 

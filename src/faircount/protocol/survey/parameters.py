@@ -131,6 +131,11 @@ class SurveyParameters:
                 f"{self.delta:.3g}) does not hold: the minimum must be at least {needed}"
             )
 
+    def __hash__(self) -> int:
+        # Equal parameters have one survey id. Hashing all questions for every report takes longer
+        # than checking it.
+        return hash(self.survey)
+
     @property
     def n_max(self) -> int:
         """The largest number of participants."""
@@ -150,6 +155,11 @@ class SurveyParameters:
     def N(self) -> int:  # noqa: N802 - the paper's name
         """Number of revealed sums."""
         return self.mechanism.N
+
+    @cached_property
+    def vector_size(self) -> int:
+        """Field elements of a participant's vector, in this topology."""
+        return self.topology.vector_size(self.mechanism)
 
     @property
     def proven(self) -> bool:

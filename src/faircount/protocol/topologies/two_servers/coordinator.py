@@ -61,7 +61,6 @@ from faircount.protocol.topologies.two_servers.reports import (
     AggregateContext,
     batch_rows,
     opens_commitment,
-    vector_size,
 )
 from faircount.protocol.topologies.two_servers.verifier_shares import (
     ServersState,
@@ -124,9 +123,9 @@ class TwoServersCoordinator(CoordinatorRules):
         user = coordinator.admit_participant(s, rows, message)
         if isinstance(user, Rejection):
             return s, (user,)
-        size = vector_size(s.params.mechanism)
         is_encrypted_seed = len(message.encrypted_share) == ENCRYPTED_SEED_BYTES
-        if not is_encrypted_seed or not is_vector(message.share, s.params.q, size):
+        share = message.share
+        if not is_encrypted_seed or not is_vector(share, s.params.q, s.params.vector_size):
             why = "the share or the encrypted share does not have the form of this survey"
             return s, (reject(Reason.MALFORMED, why),)
         return coordinator.store_first_message(

@@ -18,7 +18,7 @@ from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers.messages import Report
-from faircount.protocol.topologies.two_servers.reports import draw_vector, vector_size
+from faircount.protocol.topologies.two_servers.reports import draw_vector
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
 from faircount.protocol.wire.messages import Reason, Rejection
@@ -138,7 +138,7 @@ def expand_seed(
 ) -> Residues:
     """The aggregator's share of a participant's vector."""
     info = expansion_info(params, user, public_key)
-    return crypto.expand(seed, params.digest, info, params.q, vector_size(params.mechanism))
+    return crypto.expand(seed, params.digest, info, params.q, params.vector_size)
 
 
 class TwoServersClient(Client):

@@ -25,7 +25,6 @@ from faircount.protocol.topologies.two_servers.reports import (
     pack_verifier_shares,
     report_layout_of,
     row_blocks,
-    vector_size,
 )
 from faircount.protocol.topologies.two_servers.user import expansion_info, seed_info
 from faircount.protocol.topologies.two_servers.validity import Query
@@ -116,7 +115,7 @@ def _expand_shares(s: Aggregator, seeds: Sequence[DecryptedSeed]) -> Residues:
         s.params.digest,
         infos,
         s.params.q,
-        vector_size(s.params.mechanism),
+        s.params.vector_size,
     )
 
 
