@@ -125,7 +125,11 @@ def s2_goes_on_after_a_restore(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_share_is_added(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(servers_coordinator, "entries_to_add", servers_coordinator.iterate_entries)
+    def add_all(s, rows, accepted):
+        for entry in servers_coordinator.iterate_entries(s, rows):
+            yield rows.first_messages[entry.user].share
+
+    patch.setattr(servers_coordinator, "shares_to_add", add_all)
 
 
 def sums_are_not_bound_to_their_set(patch: pytest.MonkeyPatch) -> None:
@@ -206,6 +210,10 @@ def damaged_bytes_are_used(patch: pytest.MonkeyPatch) -> None:
 
 
 def stored_shares_are_not_checked_again(patch: pytest.MonkeyPatch) -> None:
+    def take_any(s, rows, entry):
+        return rows.first_messages.get(entry.user)
+
+    patch.setattr(servers_coordinator, "_intact_report", take_any)
     replace_rules(patch, SERVERS, is_complete=lambda s, rows: True)
 
 

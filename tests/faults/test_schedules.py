@@ -215,8 +215,11 @@ HOLES = {
     "every share is added": (
         SERVERS,
         [servers_coordinator],
-        "entries_to_add",
-        servers_coordinator.iterate_entries,
+        "shares_to_add",
+        lambda s, rows, accepted: (
+            rows.first_messages[entry.user].share
+            for entry in servers_coordinator.iterate_entries(s, rows)
+        ),
     ),
     "Whoever has the invitation may withdraw": (
         SERVERS,

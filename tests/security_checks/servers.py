@@ -1,7 +1,7 @@
 """Checks of `servers`, with and without proofs."""
 
 from security_checks.mutant import Mutant
-from security_checks.operations import NEVER, REMOVED, becomes, replacing
+from security_checks.operations import ALWAYS, NEVER, REMOVED, becomes, replacing
 
 DISHONEST_AGGREGATOR = "tests/unit/protocol/two_servers/test_dishonest_aggregator.py"
 PARTS = "tests/unit/protocol/two_servers/test_parts.py"
@@ -47,6 +47,8 @@ MUTANTS = (
     Mutant("shares-of-this-part", NEVER, PARTS),
     Mutant("shares-before-reservation", NEVER, PARTS),
     Mutant("later-share-lost", NEVER, PARTS),
+    Mutant("noted-reports-intact", ALWAYS, PARTS),
+    Mutant("sum-of-manifest", NEVER, PARTS),
     Mutant("accepted-were-decrypted", REMOVED, PROOFS),
     Mutant("no-extra-verifier-shares", becomes("True"), PROOFS),
     Mutant("aggregator-value", NEVER, PROOFS),

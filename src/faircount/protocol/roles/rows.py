@@ -247,6 +247,7 @@ class StepRows:
         self._added: Counter[str] = Counter()
         self._scrubbed: dict[str, None] = {}
         self._undo: list[Callable[[], object]] = []
+        self._found: dict[str, bytes] = {}
         self.invited = WriteOnce[bytes, bytes](self, "invited")
         self.first_messages = Acknowledged[bytes](self, "first_messages")
         self.keys = WriteOnce[bytes, bytes](self, "keys")
@@ -287,6 +288,8 @@ class StepRows:
         # The reader's count is that before the step: new rows are counted here.
         is_new = before is None and self._reader.find(table, key) is None
         self._written[place] = row
+        # What was found before need not be true of the new row.
+        self._found.pop(table, None)
         if is_new:
             self._new.add(place)
             self._added[table] += 1
@@ -315,12 +318,24 @@ class StepRows:
         """Delete the values of a table; only hashes stay."""
         if table in self._scrubbed:
             return
+        self._found.pop(table, None)
         # What this step wrote is scrubbed at once; stored rows when the step is written.
         for (name, key), row in list(self._written.items()):
             if name == table:
                 self.write(table, key, StoredRow(None, row.hash))
         self._scrubbed[table] = None
         self._undo.append(lambda: self._scrubbed.pop(table))
+
+    def note_found(self, table: str, fact: bytes) -> None:
+        """Remember for this step what reading a whole table has shown; `fact` names it.
+
+        Stored rows do not change during a step, so the table need not be read again for it.
+        """
+        self._found[table] = fact
+
+    def has_found(self, table: str, fact: bytes) -> bool:
+        """Whether this step has read the table and noted this about it."""
+        return self._found.get(table) == fact
 
     def savepoint(self) -> int:
         """The point before the next message, for `roll_back`."""

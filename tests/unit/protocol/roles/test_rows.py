@@ -117,3 +117,16 @@ def test_rows_after_a_step_are_those_that_it_leaves() -> None:
     assert after.count("keys") == 3
     found = [after.find("keys", key) for key in (b"1", b"2", b"3", b"4")]
     assert found == [StoredRow(b"first"), StoredRow(b"new"), StoredRow(b"stays"), None]
+
+
+def test_what_a_step_found_in_a_table_holds_until_it_writes_there() -> None:
+    rows = StepRows(MemoryRows())
+    rows.note_found("first_messages", b"manifest")
+    rows.manifest_parts.overwrite(b"part", b"x")
+    assert rows.has_found("first_messages", b"manifest")
+    assert not rows.has_found("first_messages", b"another")
+    rows.write("first_messages", b"user", StoredRow(b"x"))
+    assert not rows.has_found("first_messages", b"manifest")
+    rows.note_found("first_messages", b"manifest")
+    rows.scrub("first_messages")
+    assert not rows.has_found("first_messages", b"manifest")

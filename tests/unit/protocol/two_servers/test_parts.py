@@ -539,21 +539,44 @@ def test_no_encrypted_share_leaves_after_the_coordinator_aborted(stage) -> None:
         )
 
 
+def spoil_encrypted_share(play, number: int) -> None:
+    """Damage the encrypted share of one report where the coordinator stores it."""
+    user = sorted(play.s1.view.first_messages)[number]
+    report = play.s1.view.first_messages[user]
+    damaged = replace(report, encrypted_share=bytes(len(report.encrypted_share)))
+    spoil(play.s1, "first_messages", user, damaged)
+
+
 def test_the_coordinator_aborts_when_a_later_share_is_lost(stage) -> None:
     play, batch = play_to_reservation(stage)
     (next_request,) = play.send_to_s2(batch)
-    last = sorted(play.s1.view.first_messages)[3]
-    spoil(
-        play.s1,
-        "first_messages",
-        last,
-        replace(
-            play.s1.view.first_messages[last],
-            encrypted_share=bytes(len(play.s1.view.first_messages[last].encrypted_share)),
-        ),
-    )
+    spoil_encrypted_share(play, 3)
     play.send_to_s1(next_request)
     assert play.s1.final.message.code == EndCode.REPORTS_LOST
+
+
+def test_no_share_is_sent_if_one_was_lost_before_the_reservation(stage) -> None:
+    play = play_to_deadline(stage)
+    for part in parts(play):
+        answers = play.send_to_s2(play.by_s1(part))
+    spoil_encrypted_share(play, 5)
+    (request,) = play.send_to_s1(answers[0])
+    assert play.s1.reservation is not None
+    assert parse(request.payload).code == EndCode.REPORTS_LOST
+
+
+def test_nothing_is_added_up_if_a_report_was_lost_before_the_set(stage) -> None:
+    play, message = play_to_reservation(stage)
+    while True:
+        (answer,) = play.send_to_s2(message)
+        if isinstance(parse(answer.payload), AcceptedReports):
+            break
+        (message,) = play.send_to_s1(answer)
+    spoil_encrypted_share(play, 5)
+    (request,) = play.send_to_s1(answer)
+    assert play.s1.accepted is not None
+    assert play.s1.topology_state.total is None
+    assert parse(request.payload).code == EndCode.REPORTS_LOST
 
 
 def sync_state(play, last: BatchManifest, earlier, *statements):

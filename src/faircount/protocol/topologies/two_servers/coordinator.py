@@ -43,6 +43,7 @@ from faircount.protocol.topologies.two_servers.accepted import (
 )
 from faircount.protocol.topologies.two_servers.manifests import (
     earlier_hashes,
+    entry_of,
     get_part,
     iterate_entries,
     manifest_size,
@@ -185,7 +186,9 @@ class TwoServersCoordinator(CoordinatorRules):
         aggregate_share = servers_state(s).total
         if aggregate_share is not None:
             return (coordinator.to_aggregator(s, aggregate_share),)
-        return (coordinator.to_aggregator(s, _share_batch(s, rows, 0)),)
+        entries = get_part(s, rows, 0).entries
+        reports = [rows.first_messages[entry.user] for entry in entries]
+        return (coordinator.to_aggregator(s, _share_batch(s, 0, reports)),)
 
     def request_hashes(self, s: Coordinator) -> tuple[bytes, ...]:
         """The aggregator may refuse any part of the manifest."""
@@ -216,11 +219,11 @@ class TwoServersCoordinator(CoordinatorRules):
             return s, (coordinator.to_aggregator(s, part),)
         if number > len(earlier_hashes(s)) or message.recorded != s.manifest_hash:
             return s, ()
-        part = get_part(s, rows, number)
+        reports = _intact_reports(s, rows, get_part(s, rows, number).entries)
         # check: later-share-lost - the aggregator would wait for a share that is lost
-        if not _are_intact(s, rows, part.entries):
+        if reports is None:
             return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
-        return s, (coordinator.to_aggregator(s, _share_batch(s, rows, number)),)
+        return s, (coordinator.to_aggregator(s, _share_batch(s, number, reports)),)
 
     def on_accepted(
         self, s: Coordinator, rows: StepRows, message: AcceptedReports, statement: Statement
@@ -245,9 +248,7 @@ class TwoServersCoordinator(CoordinatorRules):
         problem = _set_problem(s, rows, message)
         if problem is not None:
             return coordinator.abort_without_aggregator(s, rows, aggregator_contradiction(problem))
-        after = replace(s, accepted=statement)
-        if self.is_complete(s, rows):
-            after = _with_aggregate_share(after, rows, message, statement)
+        after = _with_aggregate_share(replace(s, accepted=statement), rows, message, statement)
         # `coordinate` adds what is pending to this step, which is stored before it is sent.
         return after, ()
 
@@ -304,7 +305,9 @@ class TwoServersCoordinator(CoordinatorRules):
         """Whether the aggregate share is stored, or every report of the manifest is, unchanged."""
         if servers_state(s).total is not None:
             return True
-        return _are_intact(s, rows, iterate_entries(s, rows))
+        if rows.has_found("first_messages", s.manifest_hash):
+            return True
+        return all(_intact_report(s, rows, entry) is not None for entry in iterate_entries(s, rows))
 
     def scrub(self, s: Coordinator, rows: StepRows) -> Coordinator:
         """The state when the survey is over, without shares and without the secret of its noise.
@@ -374,34 +377,38 @@ def _number_to_send(s: Coordinator, request: NextPartRequest) -> int:
     return request.number if is_recorded else min(before, len(earlier))
 
 
-def _entry(s: Coordinator, user: bytes, report: Report) -> ManifestEntry:
-    commitment = s.crypto.commit(report.salt, report.share)
-    return ManifestEntry(
-        user, report.public_key, report.mac, commitment, sha256(report.encrypted_share).digest()
-    )
-
-
 def _intact_entries(s: Coordinator, rows: StepRows) -> Iterator[ManifestEntry]:
     """The entries of all reports whose stored bytes are those that were acknowledged."""
     for user in rows.first_messages:
         report = rows.first_messages.intact(user)
         if report is not None:
-            yield _entry(s, user, report)
+            yield entry_of(s.crypto, user, report)
 
 
-def _are_intact(s: Coordinator, rows: StepRows, entries: Iterable[ManifestEntry]) -> bool:
-    """Whether the stored reports are still those of these manifest entries."""
+def _intact_report(s: Coordinator, rows: StepRows, entry: ManifestEntry) -> Report | None:
+    """The stored report of a manifest entry; None if it is lost, or is another one."""
+    report = rows.first_messages.get(entry.user)
+    if not isinstance(report, Report) or entry_of(s.crypto, entry.user, report) != entry:
+        return None
+    return report
+
+
+def _intact_reports(
+    s: Coordinator, rows: StepRows, entries: Iterable[ManifestEntry]
+) -> list[Report] | None:
+    """The stored reports of these manifest entries; None if one of them is lost."""
+    reports = list[Report]()
     for entry in entries:
-        report = rows.first_messages.get(entry.user)
-        if report is None or _entry(s, entry.user, report) != entry:
-            return False
-    return True
+        report = _intact_report(s, rows, entry)
+        if report is None:
+            return None
+        reports.append(report)
+    return reports
 
 
-def _share_batch(s: Coordinator, rows: StepRows, number: int) -> ShareBatch:
+def _share_batch(s: Coordinator, number: int, reports: Sequence[Report]) -> ShareBatch:
     """The encrypted shares of one part, with the coordinator's verifier shares if it has any."""
-    entries = get_part(s, rows, number).entries
-    encrypted_shares = tuple(rows.first_messages[entry.user].encrypted_share for entry in entries)
+    encrypted_shares = tuple(report.encrypted_share for report in reports)
     batch = ShareBatch(s.params.survey, s.manifest_hash, encrypted_shares, number=number)
     verifier_shares = servers_state(s).verifier_shares
     if not verifier_shares:
@@ -418,10 +425,26 @@ def _accepted_reports(s: Coordinator) -> AcceptedReports | None:
     return accepted if isinstance(accepted, AcceptedReports) else None
 
 
-def entries_to_add(s: Coordinator, rows: StepRows) -> Iterator[ManifestEntry]:
-    """The manifest entries whose shares are added up: those of the accepted reports."""
-    accepted = _accepted_reports(s)
-    return iter(()) if accepted is None else accepted_entries(s, rows, accepted)
+class _LostReportError(Exception):
+    """A report of the manifest is lost, so that there is no sum."""
+
+
+def shares_to_add(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> Iterator[bytes]:
+    """The shares of the accepted reports, while every report of the manifest is checked.
+
+    Raises:
+        _LostReportError: a stored report is not that of the manifest
+    """
+    marks = accepted_marks(s, accepted)
+    if marks is None:
+        return
+    for entry, is_accepted in zip(iterate_entries(s, rows), marks.tolist(), strict=True):
+        report = _intact_report(s, rows, entry)
+        # check: sum-of-manifest - a damaged share would spoil the sum of all others
+        if report is None:
+            raise _LostReportError
+        if is_accepted:
+            yield report.share
 
 
 def _set_problem(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> str | None:
@@ -453,14 +476,19 @@ def _set_problem(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> s
 def _with_aggregate_share(
     s: Coordinator, rows: StepRows, accepted: AcceptedReports, statement: Statement
 ) -> Coordinator:
-    """Add up the shares of the accepted reports and store the sum; no other one is ever made."""
+    """Add up the shares of the accepted reports and store the sum; no other one is ever made.
+
+    If a report is lost, there is none: what is pending then is a request to abort.
+    """
     q = s.params.q
-    entries = entries_to_add(s, rows)
-    shares = (rows.first_messages[entry.user].share for entry in entries)
-    if s.params.proven:
-        total = _sum_proven(s, shares, accepted)
-    else:
-        total = sum_packed(shares, q, s.params.N)
+    shares = shares_to_add(s, rows, accepted)
+    try:
+        if s.params.proven:
+            total = _sum_proven(s, shares, accepted)
+        else:
+            total = sum_packed(shares, q, s.params.N)
+    except _LostReportError:
+        return s
     accepted_hash = sha256(statement.signed.payload).digest()
     message = AggregateShare(s.params.survey, accepted_hash, pack(total, q))
     # The verifier shares are not needed any more.

@@ -15,8 +15,13 @@ from typing import Protocol
 from faircount.protocol.roles.rows import StepRows, WriteOnce, part_key
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers import messages
-from faircount.protocol.topologies.two_servers.messages import BatchManifest, ManifestEntry
+from faircount.protocol.topologies.two_servers.messages import (
+    BatchManifest,
+    ManifestEntry,
+    Report,
+)
 from faircount.protocol.wire.codec import Message, encode, pack_records
+from faircount.protocol.wire.crypto import CryptoSuite
 from faircount.protocol.wire.packed_rows import split_into_batches
 from faircount.protocol.wire.stored import TopologyState
 
@@ -150,6 +155,14 @@ def iterate_entries(s: ManifestHolder, rows: StepRows) -> Iterator[ManifestEntry
     """The entries of the manifest, ascending by user id, which is the order of stored reports."""
     for part in iterate_parts(s, rows):
         yield from part.entries
+
+
+def entry_of(crypto: CryptoSuite, user: bytes, report: Report) -> ManifestEntry:
+    """The manifest entry of a stored report."""
+    commitment = crypto.commit(report.salt, report.share)
+    return ManifestEntry(
+        user, report.public_key, report.mac, commitment, sha256(report.encrypted_share).digest()
+    )
 
 
 def manifest_size(s: ManifestHolder) -> int:

@@ -18,6 +18,7 @@ from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.accepted import accepted_marks
 from faircount.protocol.topologies.two_servers.manifests import (
     PartsState,
+    entry_of,
     iterate_parts,
     manifest_size,
 )
@@ -62,22 +63,28 @@ def revealed_values(s: Coordinator) -> RevealedValues:
 def with_verifier_shares(s: Coordinator, rows: StepRows) -> Coordinator:
     """Compute and store the coordinator's verifier shares, where reports are proven.
 
-    If a restore has lost reports, nothing is stored. Whether the stored shares are those of the
-    manifest is not checked here: `is_complete` does that before anything is sent.
+    If a restore has lost reports, nothing is stored. Whether the stored reports are those of the
+    manifest is noted for `is_complete`, which is asked before anything is sent: a second look at
+    every report would take as long as the first.
     """
     layout = report_layout_of(s.params.mechanism)
     if layout is None:
         return s
     query = derive_query(s.params, layout, revealed_values(s))
     packed_parts = list[bytes]()
+    are_intact = True
     for part in iterate_parts(s, rows):
         shares = list[bytes]()
         for entry in part.entries:
             report = rows.first_messages.get(entry.user)
             if report is None:
                 return s
+            are_intact &= entry_of(s.crypto, entry.user, report) == entry
             shares.append(report.share)
         packed_parts.append(pack_verifier_shares(compute_verifier_shares(query, shares), layout))
+    # check: noted-reports-intact - shares of other reports than the manifest's are sent
+    if are_intact:
+        rows.note_found("first_messages", s.manifest_hash)
     return replace(s, topology_state=replace(servers_state(s), verifier_shares=tuple(packed_parts)))
 
 
