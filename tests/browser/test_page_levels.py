@@ -56,11 +56,11 @@ def proceed(page: Page) -> None:
 def test_levels_are_offered_with_what_they_mean(trial, visitor, look_at) -> None:
     links = trial.create(6, mechanism=leveled(WORDS))
     page = opened(visitor(), links[0])
-    group = page.get_by_role("group", name="How well shall your answer be hidden?")
+    group = page.get_by_role("group", name="How well should your answer be hidden?")
     expect(group).to_contain_text("Nobody learns what you choose here.")
     for name, (sure, both) in SEEN.items():
         choice = group.get_by_role("radio", name=name, exact=True)
-        expect(choice).to_have_accessible_description(re.compile(rf"more than {sure}\s% sure"))
+        expect(choice).to_have_accessible_description(re.compile(rf"(more than|At most) {sure}\s% sure"))
         expect(choice).to_have_accessible_description(re.compile(rf"at most {both}\s% sure"))
     # Nobody gives protection up by overlooking the question.
     expect(group.get_by_role("radio", name="very strong", exact=True)).to_be_checked()
@@ -94,7 +94,7 @@ def test_a_level_is_chosen_with_the_keyboard_and_confirmed(trial, visitor, look_
     expect(page.get_by_role("radio", name="stark", exact=True)).to_be_checked()
     main = page.get_by_role("main")
     expect(main).to_contain_text("Niemand erfährt, was Sie hier wählen.")
-    expect(main).to_contain_text("Nicht mehr als zu 62,3 % sicher.")
+    expect(main).to_contain_text("Höchstens zu 62,3 % sicher.")
     expect(main).to_contain_text("sehr stark: höchstens zu 56,3 % sicher, auf welche")
 
 

@@ -12,10 +12,9 @@ from faircount.cli.options import (
     FILE,
     FLOOR,
     JSON,
-    parse_levels,
-    parse_list,
     parse_rate_option,
 )
+from faircount.cli.plan_levels import plan_hidden_levels
 from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -195,7 +194,7 @@ def plan(
         if groups_file is not None or epsilon is not None:
             raise ParameterError("--levels bring their epsilons: leave --epsilon and groups out")
         _require({"--users": users, "--items": options["items"]})
-        _plan_levels(levels, shares, users or 0, options, as_json)
+        plan_hidden_levels(levels, shares, users or 0, options, as_json)
         return
     # Groups bring their own sizes and epsilons. Loss and target error have no meaning for a
     # weighted sum of several surveys.
@@ -224,9 +223,6 @@ def plan(
         raise click.exceptions.Exit(DO_NOT_RUN)
 
 
-USUAL_NAMES = ("very strong", "strong", "normal")
-"""Names of hidden levels that are given by their epsilons alone."""
-
 # What is needed for a plan, with a word for those who see it for the first time.
 NEEDED = {
     "--users": "--users, how many people you invite",
@@ -244,61 +240,6 @@ def _require(given: "Mapping[str, object]") -> None:
     if "--users" in given:
         message += ". For groups of users with their own epsilon give --items and --groups-file"
     raise ParameterError(message)
-
-
-def _plan_levels(
-    levels: str | None, shares: str | None, users: int, options: dict[str, Any], as_json: bool
-) -> None:
-    """Plan hidden levels, and say first what one level for all would give."""
-    from faircount.accounting.levels import Levels
-    from faircount.cli.show import console, make_table, print_json, print_notes
-    from faircount.core.validation import expected_users
-    from faircount.planning.levels import plan_levels
-
-    if levels is None:
-        raise ParameterError("--shares are those of --levels: say what the levels are")
-    offered = Levels.of(_read_levels(levels))
-    equal = [1 / len(offered)] * len(offered)
-    expected = equal if shares is None else _parse_numbers("--shares", shares)
-    rate = options["response_rate"]
-    responding = users if rate is None else expected_users("response_rate", rate, users)
-    made = plan_levels(offered, expected, responding, options["items"])
-    if as_json:
-        print_json(made.to_dict())
-        return
-    out = console()
-    rows = [
-        [
-            level["name"],
-            f"{level['epsilon']:g}",
-            f"{level['counted_again_with_probability']:.1%}",
-            f"{level['epsilon_with_level']:.3g}",
-            f"{level['share']:.0%}",
-        ]
-        for level in made.to_dict()["levels"]
-    ]
-    heads = ["level", "epsilon", "counted twice", "epsilon of answer and level", "chosen by"]
-    out.print(make_table(heads, rows, left=(0,)))
-    out.print()
-    for sentence in made.sentences:
-        out.print(sentence, markup=False)
-    print_notes(out, made.cautions)
-
-
-def _read_levels(given: str) -> dict[str, float]:
-    """Levels with names, or the epsilons of levels with the usual names."""
-    if "=" in given or given.startswith("@"):
-        return parse_levels("--levels", given)
-    epsilons = _parse_numbers("--levels", given)
-    return dict(zip(USUAL_NAMES[-len(epsilons) :], epsilons, strict=False))
-
-
-def _parse_numbers(option: str, given: str) -> list[float]:
-    entries = parse_list(option, "0.25,0.5,1", given)
-    try:
-        return [float(entry) for entry in entries]
-    except ValueError:
-        raise ParameterError(f"{option} {given!r:.60} is no list of numbers") from None
 
 
 def _plan_survey(options: dict[str, Any], plot: Path | None, with_all: bool, as_json: bool) -> bool:

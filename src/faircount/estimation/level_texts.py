@@ -118,15 +118,14 @@ _ENGLISH = LevelWords(
     "under that condition are wrong",
     alike="No difference between those counted twice and everybody was found (p = {p}). This does "
     "not prove that they are alike: with this much noise only large differences show",
-    question="How well shall your answer be hidden?",
+    question="How well should your answer be hidden?",
     strongest="Even after seeing the result, nobody can be more than {sure} % sure which of two "
     "answers is yours. 50 % would be a guess.",
-    between="Not more than {sure} % sure. Your device tosses a coin: your answer may be counted a "
+    between="At most {sure} % sure. Your device tosses a coin: your answer may be counted a "
     "second time, which makes the result more exact.",
-    weakest="Not more than {sure} % sure. Your answer is counted a second time, which makes the "
+    weakest="At most {sure} % sure. Your answer is counted a second time, which makes the "
     "result more exact.",
-    both="Whoever guesses at your answer and your choice here together can become at most {both} % "
-    "sure.",
+    both="Somebody who guesses both your answer and your choice here can be at most {both} % sure.",
     hidden="Nobody learns what you choose here. It stays on this device, and what is sent looks "
     "the same whatever you choose.",
     number_of_level="Number of your level",
@@ -151,13 +150,13 @@ _GERMAN = LevelWords(
     "auf",
     question="Wie gut soll Ihre Antwort verborgen sein?",
     strongest="Selbst wer das Ergebnis kennt, kann nicht mehr als zu {sure} % sicher sein, welche "
-    "von zwei Antworten Ihre ist. 50 % wären geraten.",
-    between="Nicht mehr als zu {sure} % sicher. Ihr Gerät wirft eine Münze: Ihre Antwort wird "
+    "von zwei Antworten Ihre ist. 50 % wären bloßes Raten.",
+    between="Höchstens zu {sure} % sicher. Ihr Gerät wirft eine Münze: Ihre Antwort wird "
     "vielleicht ein zweites Mal gezählt, was das Ergebnis genauer macht.",
-    weakest="Nicht mehr als zu {sure} % sicher. Ihre Antwort wird ein zweites Mal gezählt, was das "
+    weakest="Höchstens zu {sure} % sicher. Ihre Antwort wird ein zweites Mal gezählt, was das "
     "Ergebnis genauer macht.",
-    both="Wer Ihre Antwort und Ihre Wahl hier zusammen zu erraten versucht, kann höchstens zu "
-    "{both} % sicher werden.",
+    both="Wer Ihre Antwort und Ihre Wahl hier zugleich erraten will, kann höchstens zu {both} % "
+    "sicher sein.",
     hidden="Niemand erfährt, was Sie hier wählen. Es bleibt auf diesem Gerät, und was gesendet "
     "wird, sieht bei jeder Wahl gleich aus.",
     number_of_level="Nummer Ihrer Schutzstufe",

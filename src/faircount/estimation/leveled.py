@@ -129,7 +129,8 @@ class LeveledTables:
 
     def _variances(self, question: int) -> tuple[float, Floats]:
         """Return a, and b of every answer."""
-        n, m = self.included, self._people
+        n = self.included
+        m = self._people
         psi = self._shares(question)
         again = self.mechanism.second_law(question).variance
         shares, of_count = self._count_weights
@@ -188,7 +189,8 @@ class LeveledTables:
         happens only if one of their bounds is wrong, the bounds are those of the first table.
         """
         n = self.included
-        base, second = self.base(question), self.second(question)
+        base = self.base(question)
+        second = self.second(question)
         law = self.mechanism.law(question)
         rest = (1 - _FIRST_SHARE) * error / 2
         reach = law.quantiles(_FIRST_SHARE * error / 2)[1]
@@ -254,7 +256,8 @@ class LeveledTables:
 
     def _p_value(self, question: int) -> float:
         """Return the p-value of one question; the law of alike people is simulated."""
-        n, m = self.included, round(self._people)
+        n = self.included
+        m = round(self._people)
         psi = self._shares(question)
         where = self.mechanism.questionnaire.cell_slices[question]
         law = self.mechanism.second_law(question)

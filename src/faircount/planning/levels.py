@@ -86,7 +86,8 @@ class LevelsPlan:
     @cached_property
     def equal_epsilon(self) -> float:
         """The epsilon of one level for all with which the base alone has that error."""
-        lowest, highest = self.levels.base, self.levels.most
+        lowest = self.levels.base
+        highest = self.levels.most
 
         def deviation(step: int) -> float:
             epsilon = lowest * (highest / lowest) ** (step / _STEPS)

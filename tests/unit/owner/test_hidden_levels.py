@@ -60,7 +60,7 @@ def test_levels_are_chosen_and_nobody_learns_them(both_apps: Any, tmp_path: Path
     asked = run(*first, "--item", "yes", typed="2\ny\n")
     assert asked.exit_code == 0, asked.output
     text = " ".join(asked.stdout.split())
-    assert "How well shall your answer be hidden?" in text
+    assert "How well should your answer be hidden?" in text
     assert "50 % would be a guess" in text
     assert "Your level, which stays on this device: weak" in text
     # The same again is no other answer; another level is.

@@ -6,7 +6,7 @@ export const en = {
   level_normal: "normal",
 
   // choice
-  levelTitle: "How well shall your answer be hidden?",
+  levelTitle: "How well should your answer be hidden?",
   levelHint:
     "Nobody learns what you choose here. It stays on this device, and what is sent looks the same " +
     "whatever you choose.",
@@ -14,13 +14,13 @@ export const en = {
     "Even after seeing the result, nobody can be more than {sure} % sure which of two answers is " +
     "yours. 50 % would be a guess.",
   levelBetween:
-    "Not more than {sure} % sure. Your device tosses a coin: your answer may be counted a second " +
+    "At most {sure} % sure. Your device tosses a coin: your answer may be counted a second " +
     "time, which makes the result more exact.",
   levelWeakest:
-    "Not more than {sure} % sure. Your answer is counted a second time, which makes the result " +
+    "At most {sure} % sure. Your answer is counted a second time, which makes the result " +
     "more exact.",
   levelBoth:
-    "Whoever guesses at your answer and your choice here together can become at most {both} % sure.",
+    "Somebody who guesses both your answer and your choice here can be at most {both} % sure.",
   levelWeak: "That is hardly any protection.",
 
   // promise
@@ -68,15 +68,16 @@ export const de = {
     "sieht bei jeder Wahl gleich aus.",
   levelStrongest:
     "Selbst wer das Ergebnis kennt, kann nicht mehr als zu {sure} % sicher sein, welche von zwei " +
-    "Antworten Ihre ist. 50 % wären geraten.",
+    "Antworten Ihre ist. 50 % wären bloßes Raten.",
   levelBetween:
-    "Nicht mehr als zu {sure} % sicher. Ihr Gerät wirft eine Münze: Ihre Antwort zählt vielleicht " +
+    "Höchstens zu {sure} % sicher. Ihr Gerät wirft eine Münze: Ihre Antwort zählt vielleicht " +
     "ein zweites Mal, und das Ergebnis wird genauer.",
   levelWeakest:
-    "Nicht mehr als zu {sure} % sicher. Ihre Antwort zählt ein zweites Mal, und das Ergebnis wird " +
+    "Höchstens zu {sure} % sicher. Ihre Antwort zählt ein zweites Mal, und das Ergebnis wird " +
     "genauer.",
   levelBoth:
-    "Wer Ihre Antwort und Ihre Wahl hier zugleich errät, kann höchstens zu {both} % sicher werden.",
+    "Wer Ihre Antwort und Ihre Wahl hier zugleich erraten will, kann höchstens zu {both} % sicher " +
+    "sein.",
   levelWeak: "Das ist kaum ein Schutz.",
 
   promiseLevels:

@@ -17,19 +17,18 @@ const en = {
   promiseNumbers:
     "For experts: differential privacy with epsilon = {epsilon} and delta = {delta}, replacing " +
     "all answers of one person.",
-  levelTitle: "How well shall your answers be hidden?",
+  levelTitle: "How well should your answers be hidden?",
   levelStrongest:
     "Even after seeing the results, nobody can be more than {sure} % sure which of two ways to " +
     "answer all questions is yours. 50 % would be a guess.",
   levelBetween:
-    "Not more than {sure} % sure. Your device tosses a coin: all your answers may be counted a " +
+    "At most {sure} % sure. Your device tosses a coin: all your answers may be counted a " +
     "second time, which makes the results more exact.",
   levelWeakest:
-    "Not more than {sure} % sure. All your answers are counted a second time, which makes the " +
+    "At most {sure} % sure. All your answers are counted a second time, which makes the " +
     "results more exact.",
   levelBoth:
-    "Whoever guesses at your answers and your choice here together can become at most {both} % " +
-    "sure.",
+    "Somebody who guesses both your answers and your choice here can be at most {both} % sure.",
   promiseLevels:
     "Imagine somebody who thinks that two ways to answer all these questions are equally likely " +
     "to be yours. How sure this person can be after seeing the results depends on the level that " +
@@ -141,16 +140,16 @@ const de = {
   levelTitle: "Wie gut sollen Ihre Antworten verborgen sein?",
   levelStrongest:
     "Selbst wer die Ergebnisse kennt, kann nicht mehr als zu {sure} % sicher sein, welche von zwei " +
-    "Arten, alle Fragen zu beantworten, Ihre ist. 50 % wären geraten.",
+    "Arten, alle Fragen zu beantworten, Ihre ist. 50 % wären bloßes Raten.",
   levelBetween:
-    "Nicht mehr als zu {sure} % sicher. Ihr Gerät wirft eine Münze: Alle Ihre Antworten zählen " +
+    "Höchstens zu {sure} % sicher. Ihr Gerät wirft eine Münze: Alle Ihre Antworten zählen " +
     "vielleicht ein zweites Mal, und die Ergebnisse werden genauer.",
   levelWeakest:
-    "Nicht mehr als zu {sure} % sicher. Alle Ihre Antworten zählen ein zweites Mal, und die " +
+    "Höchstens zu {sure} % sicher. Alle Ihre Antworten zählen ein zweites Mal, und die " +
     "Ergebnisse werden genauer.",
   levelBoth:
-    "Wer Ihre Antworten und Ihre Wahl hier zugleich errät, kann höchstens zu {both} % sicher " +
-    "werden.",
+    "Wer Ihre Antworten und Ihre Wahl hier zugleich erraten will, kann höchstens zu {both} % " +
+    "sicher sein.",
   promiseLevels:
     "Angenommen, jemand hält es bei Ihnen für gleich wahrscheinlich, dass Sie alle diese Fragen " +
     "auf die eine oder auf eine andere Weise beantwortet haben. Wie sicher sich diese Person mit " +
