@@ -102,6 +102,14 @@ def with_a_stronger_level() -> str:
     return changed(LEVELED, settings=settings, epsilon=weakest)
 
 
+def with_names_of_stronger_levels() -> str:
+    """The weakest level has the name of the strongest, and the strongest that of a weak one."""
+    levels = LEVELED["settings"]["levels"]
+    names = ["normal", "strong", "very strong"][3 - len(levels) :]
+    named = [{**level, "name": name} for level, name in zip(levels, names, strict=True)]
+    return changed(LEVELED, "settings", levels=named)
+
+
 def as_a_scale() -> str:
     """The only question as one of another kind, which has the same noise."""
     (question,) = LEVELED["questions"]
@@ -172,6 +180,7 @@ WEAKER = {
     "page-level-kinds": as_a_scale(),
     "page-base-epsilon": with_a_stronger_level(),
     "page-weakest-level": changed(LEVELED, "settings", epsilon=smaller(LEVELED["epsilon"])),
+    "page-usual-names": with_names_of_stronger_levels(),
     "page-level-coins": changed(LEVELED, "derived", coins=["0", str(1 << 127), str(1 << 128)]),
     "page-drawable-noise": with_noise_that_nobody_can_draw(),
     "page-key-size": changed(NOISE_OF_SERVERS, "keys", coordinator="00" * 31),

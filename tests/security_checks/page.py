@@ -31,6 +31,7 @@ PARAMETERS = (
     "page-base-epsilon",
     "page-weakest-level",
     "page-level-coins",
+    "page-usual-names",
     "page-drawable-noise",
     "page-key-size",
     "page-derived-names",

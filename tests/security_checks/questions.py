@@ -18,6 +18,7 @@ MUTANTS = (
     Mutant("moved-translation", NEVER, f"{PUBLISHED} -k means_another_answer"),
     Mutant("cell-range", NEVER, f"{SERVERS} -k outside_its_range"),
     Mutant("promise-below-groups", NEVER, f"{SERVERS} -k promise_below"),
+    Mutant("usual-names", NEVER, "tests/unit/accounting/test_levels.py -k mean_nothing"),
     Mutant("drawable-noise", NEVER, f"{NOISE} -k cannot_be_drawn"),
     Mutant("radius-precision", becomes("512"), f"{NOISE} -k mpmath"),
 )

@@ -54,6 +54,9 @@ FEWEST = 2
 MOST = 3
 """How many levels a survey offers. More of them gain next to nothing, and nobody could choose."""
 
+USUAL_NAMES = ("very strong", "strong", "normal")
+"""Names that pages say in the reader's language, the strongest first; others are the owner's."""
+
 LARGEST_RATIO = 3
 """From eL = 3 e1 on, answer and level cost a person of the strongest level more than twice e1."""
 
@@ -133,6 +136,13 @@ class Levels:
         # check: ascending-levels - a middle level outside both ends would have no coin
         if scaled[0] <= 0 or any(low >= high for low, high in pairwise(scaled)):
             raise ParameterError("name the levels with ascending epsilons, the strongest first")
+        usual = [USUAL_NAMES.index(name) for name in names if name in USUAL_NAMES]
+        # check: usual-names - the weakest level is called "very strong", in the program's own words
+        if usual != sorted(usual):
+            raise ParameterError(
+                f"{', '.join(USUAL_NAMES)} are names of weaker and weaker levels: give them in "
+                "this order, or choose other names"
+            )
 
     def __len__(self) -> int:
         return len(self.offered)

@@ -177,6 +177,8 @@ def test_many_questions_count_as_one_that_costs_as_much() -> None:
         ({"only": 1.0}, "2 or 3"),
         ({"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}, "2 or 3"),
         ({"a": 1.0, "b": 1.0}, "ascending"),
+        ({"normal": 0.5, "very strong": 1.0}, "names of weaker and weaker levels"),
+        ({"ours": 0.25, "normal": 0.5, "strong": 1.0}, "names of weaker and weaker levels"),
         ({"": 0.5, "b": 1.0}, "level"),
     ],
 )

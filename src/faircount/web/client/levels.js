@@ -21,6 +21,7 @@ const FEWEST = 2;
 const MOST = 3;
 // With other questions, answer and level together would cost more than is said.
 const KINDS = ["one", "yes"];
+const USUAL_NAMES = ["very strong", "strong", "normal"]; // the strongest first
 const COIN_BITS = 128;
 const ALWAYS = 1n << BigInt(COIN_BITS);
 const WORKING_BITS = 320n; // of the exponentials from which a coin is computed
@@ -40,6 +41,7 @@ export function readLevels(plain) {
   const units = plain.map(({ epsilon }) => parseInteger(epsilon));
   const ascends = units.every((value, at) => value > (units[at - 1] ?? 0n));
   insist(ascends, "malformed", "privacy levels have ascending epsilons, the strongest first");
+  checkNames(plain);
   const halfUnits = (units.at(-1) - units[0]) >> 1n;
   const offered = plain.map(({ name }, at) => ({
     name,
@@ -48,6 +50,14 @@ export function readLevels(plain) {
     coin: coinOf(units, at, halfUnits),
   }));
   return { offered, halfUnits };
+}
+
+/** Refuse usual names in another order: the page says them in its own words. */
+function checkNames(levels) {
+  const usual = levels.map(({ name }) => USUAL_NAMES.indexOf(name)).filter((place) => place >= 0);
+  const ascends = usual.every((place, at) => at === 0 || usual[at - 1] < place);
+  // check: page-usual-names - the weakest level is called "very strong"
+  insist(ascends, "malformed", "a weaker level has the name of a stronger one");
 }
 
 function coinOf(units, at, halfUnits) {
