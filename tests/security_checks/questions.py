@@ -7,6 +7,7 @@ QUESTIONS = "tests/unit/core/test_questions.py"
 NOISE = "tests/unit/mechanisms/test_joint_noise.py"
 PUBLISHED = "tests/unit/core/test_published_questions.py"
 SERVERS = "tests/unit/mechanisms/test_server_sheets.py"
+PEERS = "tests/unit/mechanisms/test_laplace_sheets.py"
 
 MUTANTS = (
     Mutant("question-groups", NEVER, f"{QUESTIONS} -k groups"),
@@ -20,5 +21,8 @@ MUTANTS = (
     Mutant("promise-below-groups", NEVER, f"{SERVERS} -k promise_below"),
     Mutant("usual-names", NEVER, "tests/unit/accounting/test_levels.py -k mean_nothing"),
     Mutant("drawable-noise", NEVER, f"{NOISE} -k cannot_be_drawn"),
+    Mutant("split-groups", NEVER, f"{PEERS} -k one_group"),
+    Mutant("cell-moves", replacing("question.moves", "1"), f"{PEERS} -k every_pair"),
+    Mutant("noise-of-cells", replacing("users", "users * 0"), f"{PEERS} -k noise_of_all_users"),
     Mutant("radius-precision", becomes("512"), f"{NOISE} -k mpmath"),
 )

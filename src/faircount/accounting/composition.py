@@ -372,6 +372,20 @@ def randomized_response(epsilon: float, informed: float = 1.0) -> LossPair:
     return LossPair(log_p, log_p[[1, 0, 2]])
 
 
+def laplace_shift(loss: float, steps: int) -> LossPair:
+    """Return a number with discrete Laplace noise of ratio e^-loss that moves by so many steps.
+
+    Values up to 0 have one likelihood ratio, and so have those from `steps` on: each are one
+    outcome. With one step there are only these, and the pair is a randomized response.
+    """
+    step = check_positive("loss", loss)
+    reach = check_integer("steps", steps, least=1)
+    edge = -math.log1p(math.exp(-step))
+    inner = math.log(-math.expm1(-step)) + edge - step * np.arange(1, reach)
+    log_p = np.concatenate(([edge], inner, [edge - step * reach]))
+    return LossPair(log_p, log_p[::-1].copy())
+
+
 def dominating_pair(epsilon: float, delta: float) -> LossPair:
     """Return the pair that dominates every (epsilon, delta) mechanism (Kairouz et al. 2015)."""
     loss = check_epsilon(epsilon)

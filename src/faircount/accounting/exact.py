@@ -305,6 +305,22 @@ def laplace_epsilon(epsilon: float, share: float) -> float:
     return -2 * math.log(ratio) * (1 + 1e-13) + _RATIO_ERROR / eps
 
 
+@lru_cache(maxsize=1024)
+def laplace_shift_loss(loss: float, share: float, steps: int) -> float:
+    """Return the pure loss of a number that moves by so many steps, with a share of its noise.
+
+    The whole noise loses `loss` per step. A fraction of it loses most in the middle, where its law
+    falls fastest: ln(P_r(0) / P_r(steps)), rounded up.
+    """
+    step = check_positive("loss", loss)
+    r = check_positive("share", share)
+    if r >= 1:
+        return step * steps
+    ratios = _laplace_ratios(math.exp(-step), r, steps)
+    fallen = -math.fsum(map(math.log, ratios))
+    return fallen * (1 + 1e-13) + steps * _RATIO_ERROR / step
+
+
 def laplace_delta(
     epsilon0: float, share: float, epsilon: float, relation: Relation = REPLACE_ONE
 ) -> float:

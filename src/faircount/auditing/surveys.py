@@ -40,18 +40,12 @@ def make_survey_runner(name: str, epsilon: float) -> RunSurveys:
             log = SurveyLog()
             recording = record_draws(mechanism, log)
             result = play(answers, recording, topology, entropy=entropy, epsilon=published)
-            sums = _sums_of_two_items(result.count_votes().aggregate, mechanism)
+            sums = mechanism.audited_sums(result.cells)
             for seen, pair in zip(views, pairs, strict=True):
                 seen.append(mechanism.survey_view(sums, log, answers, pair.adversary))
         return [np.array(seen) for seen in views]
 
     return run_surveys
-
-
-def _sums_of_two_items(aggregate: Any, mechanism: FieldMechanism) -> Ints:
-    """The sums of the items in which the worst pair differs, as whole numbers of grid steps."""
-    steps = np.asarray(aggregate)[:2] * mechanism.steps_per_count
-    return np.asarray(np.rint(steps), dtype=np.int64)
 
 
 def record_draws(mechanism: FieldMechanism, log: SurveyLog) -> FieldMechanism:

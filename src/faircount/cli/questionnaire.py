@@ -1,12 +1,13 @@
 """`faircount run --questionnaire` and `faircount plan --questionnaire`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from faircount.core.errors import FaircountError, ParameterError
+from faircount.core.errors import FaircountError, ParameterError, RefusedError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from faircount.core.questions.form import Form
     from faircount.planning.forecast import Forecast
     from faircount.planning.questionnaire import QuestionnairePlan
+    from faircount.planning.sheet_comparison import SheetWay
 
 # Options of `faircount run` and `faircount plan` that a questionnaire has a use for.
 RUN_OPTIONS = {
@@ -23,7 +25,7 @@ RUN_OPTIONS = {
     "as_json", "out", "csv_file", "plot", "simulate_seed",
 }  # fmt: skip
 PLAN_OPTIONS = {"questionnaire", "purpose", "users", "epsilon", "as_json"}
-SURVEY_OPTIONS = {"minimum", "response_rate"}
+SURVEY_OPTIONS = {"minimum", "response_rate", "colluding", "with_all"}
 
 
 def run_questionnaire(
@@ -102,12 +104,7 @@ def plan_questionnaire(context: click.Context, questions: Path) -> None:
         raise FaircountError("give --users, the number of people, and --epsilon for all answers")
     form = read_form(questions)
     if is_survey:
-        expected = _forecast(form, given)
-        if given["as_json"]:
-            assert expected.sheet is not None  # noqa: S101 - `forecast_sheet` makes it
-            print_json({"purpose": "survey", **expected.sheet.to_dict(), **expected.to_dict()})
-        else:
-            _show_survey(console(), expected)
+        _plan_survey(form, given)
         return
     plan = make_plan(form, given["users"], given["epsilon"])
     if given["as_json"]:
@@ -123,24 +120,69 @@ def plan_questionnaire(context: click.Context, questions: Path) -> None:
     show_advice(out, plan)
 
 
-def _forecast(form: "Form", given: dict[str, Any]) -> "Forecast":
-    """What to expect of a survey with these questions, as `survey create` says it."""
-    from faircount.core.validation import expected_users
-    from faircount.planning.forecast import forecast_sheet
+def _plan_survey(form: "Form", given: dict[str, Any]) -> None:
+    """Plan a survey with these questions as `survey create` does, and compare other topologies."""
+    from faircount.cli.show import console, print_json
+    from faircount.core.validation import expected_users, share_of_users
     from faircount.planning.minimum import parse_minimum
-    from faircount.protocol import SERVERS
+    from faircount.planning.sheet_comparison import compare_ways
 
     users = given["users"]
     rate = given["response_rate"]
     minimum = given["minimum"]
-    return forecast_sheet(
+    ways = compare_ways(
         form,
         users=users,
         epsilon=given["epsilon"],
-        topology=SERVERS,
         minimum=None if minimum is None else parse_minimum(minimum, users),
         expected=None if rate is None else expected_users("response_rate", rate, users),
+        insiders=max(1, share_of_users("colluding", given["colluding"], users)),
     )
+    expected = ways[0].expected
+    # What `survey create` would run without further options decides whether there is a plan.
+    if expected is None or expected.sheet is None:
+        raise RefusedError(ways[0].reason)
+    if given["as_json"]:
+        topologies = [way.to_dict() for way in ways]
+        document = {**expected.sheet.to_dict(), **expected.to_dict(), "topologies": topologies}
+        print_json({"purpose": "survey", **document})
+        return
+    out = console()
+    _show_survey(out, expected)
+    _show_ways(out, ways, given["with_all"])
+
+
+def _show_ways(out: "Console", ways: "Sequence[SheetWay]", with_all: bool) -> None:
+    """Print what other topologies cost in error and, if wanted, all of them in a table."""
+    from faircount.cli.show import make_definitions, make_table
+    from faircount.planning.sheet_comparison import describe_costs, refused_mechanisms
+
+    costs = describe_costs(ways)
+    if not with_all:
+        out.print(f"\n{f'{costs} --all compares all of them.'.strip()}", markup=False)
+        return
+    out.print("\n[bold]Topologies[/bold], with the 95% error of every question\n")
+    possible = [way for way in ways if way.errors]
+    rows = [
+        [
+            str(way.topology),
+            way.mechanism,
+            "yes" if way.proven else "no",
+            str(len(way.topology.phases)),
+            f"{way.bytes_sent:,}",
+            *(f"±{error:.1f}" for error in way.errors),
+        ]
+        for way in possible
+    ]
+    numbers = [str(number + 1) for number in range(len(possible[0].errors))]
+    heads = ["topology", "mechanism", "proven", "visits", "bytes", *numbers]
+    out.print(make_table(heads, rows, left=(0, 1, 2)))
+    if costs:
+        out.print(f"\n{costs}", markup=False)
+    refused = [(f"{way.topology}, {way.mechanism}", way.reason) for way in ways if way.reason]
+    reasons = [(", ".join(names), reason) for reason, names in refused_mechanisms().items()]
+    out.print("\n[bold]Cannot carry these questions[/bold]")
+    out.print(make_definitions([*refused, *reasons]))
 
 
 def _show_survey(out: "Console", expected: "Forecast") -> None:
@@ -185,8 +227,8 @@ def show_question_errors(out: "Console", plan: "QuestionnairePlan") -> None:
     out.print()
     out.print(make_table(heads, rows, left=(0, 1)))
     out.print(
-        "\nErrors are in percentage points, those of a mean in percent of its range. Questions of "
-        "one group share one noise radius; a single answer loses at most the epsilon of its group.",
+        "\nErrors are in percentage points, those of a mean in percent of its range. "
+        f"{plan.about_errors}",
         markup=False,
     )
 

@@ -25,7 +25,7 @@ from faircount.demo.processes import Process
 from faircount.demo.scenarios import Scenario
 from faircount.demo.trial import Trial
 from faircount.estimation.sheet_result import QuestionnaireResult
-from faircount.mechanisms.server_sheets import ServerSheets
+from faircount.mechanisms.sheets import SheetMechanism
 from faircount.owner.survey import Survey
 
 # Called with the coordinator's status of the survey, several times a second.
@@ -107,7 +107,7 @@ class DemoOutcome:
 def find_truth(result: QuestionnaireResult, counted: Sequence[Sheet]) -> dict[int, list[float]]:
     """What a result without noise would say, as numbers of questions and their estimates."""
     questionnaire = result.questionnaire
-    if isinstance(result.mechanism, ServerSheets):
+    if isinstance(result.mechanism, SheetMechanism):
         opened = [questionnaire.open(questionnaire.encode(sheet)) for sheet in counted]
         exact = replace(result, cells=np.array(opened).sum(axis=0), included=len(counted))
         return {

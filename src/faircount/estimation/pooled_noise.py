@@ -1,4 +1,4 @@
-"""The joint noise of several surveys of the same questions, added up.
+"""The noise of several surveys of the same questions, added up.
 
 The sums of disjoint groups of people add up to the sums of everybody, and their noises to one noise
 whose law is the convolution of theirs. So every estimate of a questionnaire, with its interval, can
@@ -10,15 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.questions import QuestionGroup, Questionnaire
-from faircount.estimation.sheet_estimates import SheetNoise
 from faircount.mechanisms.count_law import NoiseLaw, sum_of_laws
+from faircount.mechanisms.sheets import SheetNoise
 
 
 @dataclass(frozen=True, eq=False)
 class PooledNoise:
-    """The sum of independent joint noises, of surveys with the same questions."""
+    """The sum of independent noises, of surveys with the same questions."""
 
     parts: Sequence[SheetNoise]
 
@@ -46,6 +47,14 @@ class PooledNoise:
         """Return what a single answer to a question loses at most, in whichever part it is."""
         return max(part.answer_epsilon(question) for part in self.parts)
 
+    def fit(self, question: int, cells: Sequence[float], included: int) -> tuple[float, ...]:
+        """Return the added cells, fitted to all people if those of a part are fitted to its own."""
+        # The first part that fits takes the whole excess away, and the others find none.
+        fitted = tuple(cells)
+        for part in self.parts:
+            fitted = part.fit(question, fitted, included)
+        return fitted
+
     def law(self, question: int, block: int = 0) -> NoiseLaw:
         """Return the law of a cell."""
         return sum_of_laws([part.law(question, block) for part in self.parts])
@@ -53,3 +62,13 @@ class PooledNoise:
     def law_of_sum(self, question: int, terms: int) -> NoiseLaw:
         """Return the law of a sum of cells."""
         return sum_of_laws([part.law_of_sum(question, terms) for part in self.parts])
+
+    def law_of_scores(self, question: int, weights: Sequence[int]) -> NoiseLaw | None:
+        """Return the law of a weighted sum of cells, if that of every part is known."""
+        laws = [part.law_of_scores(question, weights) for part in self.parts]
+        known = [law for law in laws if law is not None]
+        return sum_of_laws(known) if len(known) == len(laws) else None
+
+    def contrast_variance(self, question: int, weights: Floats) -> float:
+        """Return the variance of a weighted sum of the cells of a one-of question."""
+        return sum(part.contrast_variance(question, weights) for part in self.parts)

@@ -12,15 +12,15 @@ from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.estimation.intervals import Intervals, interval
 from faircount.estimation.presentation import Frequencies
 from faircount.estimation.record import SurveyRecord
-from faircount.estimation.sheet_estimates import SheetNoise
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.validity import Validity
 from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.sheets import SheetNoise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuestionCounts(Frequencies):
-    """The counts of a question to which everybody gives exactly one answer, with joint noise.
+    """The counts of a question to which everybody gives exactly one answer.
 
     whole:  the result that it is a part of; its guarantee is for all answers together
     number: the place of the question, from 0
@@ -48,18 +48,22 @@ class QuestionCounts(Frequencies):
 
     @cached_property
     def channel(self) -> Channel:
-        """The law of a count: joint noise that adds up to zero over the answers."""
-        mechanism = self.whole.mechanism
-        if not isinstance(mechanism, SheetNoise):
-            raise ParameterError(f"{mechanism.name} has no joint noise")
+        """The law of a count, whose noise adds up to zero over the answers."""
         # Not independent: what one count has too much, the others have too little.
-        return Channel(1.0, noise=mechanism.law(self.number), independent=False)
+        return Channel(1.0, noise=self._noise.law(self.number), independent=False)
+
+    @property
+    def _noise(self) -> SheetNoise:
+        if self.whole.noise is None:
+            raise ParameterError(f"{self.whole.name} counts one vote each")
+        return self.whole.noise
 
     @cached_property
     def aggregate(self) -> Floats:
         """The published counts, one per answer."""
         cells = self.whole.cells[self.whole.questionnaire.cell_slices[self.number]]
-        counts = np.asarray(cells, dtype=np.float64)
+        fitted = self._noise.fit(self.number, [int(cell) for cell in cells], self.included)
+        counts = np.asarray(fitted, dtype=np.float64)
         # Of two answers only the second has a cell: whoever did not give it gave the first.
         if self.question.is_binary:
             counts = np.array([self.included - counts[0], counts[0]])

@@ -10,19 +10,12 @@ of them has its share of the error, and the interval covers at least as often as
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from faircount.core.arrays import Floats, Ints
-from faircount.core.questions import (
-    Bands,
-    Question,
-    QuestionGroup,
-    Questionnaire,
-    ScaleCounts,
-    Table,
-)
+from faircount.core.questions import Bands, Question, ScaleCounts, Table
 from faircount.core.questions.kinds import (
     ChoiceQuestion,
     SeveralItems,
@@ -31,7 +24,10 @@ from faircount.core.questions.kinds import (
 from faircount.estimation.consistency import project_to_simplex
 from faircount.estimation.intervals import bound_shares
 from faircount.estimation.mean_intervals import bound_drawn_mean
+from faircount.estimation.released_cells import Released, bound_sum, divide_bounds
+from faircount.estimation.score_means import estimate_score
 from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.sheets import SheetNoise
 
 SHARE = "share"
 MEAN = "mean"
@@ -47,35 +43,6 @@ ALIKE_CONDITION = "if people who chose weaker protection answer like everybody"
 
 IF_ALIKE = f"{SHARE} {ALIKE_CONDITION}"
 """What the weighted estimates measure: the condition is a part of it wherever they are written."""
-
-
-@runtime_checkable
-class SheetNoise(Protocol):
-    """A mechanism that adds joint noise to the cells of a questionnaire.
-
-    `law` and `law_of_sum` are the laws of the noise in a cell of a question's block, and in a sum
-    of so many cells of a one-of question.
-    """
-
-    @property
-    def questionnaire(self) -> Questionnaire:
-        """The questions that the noise was made for."""
-
-    @property
-    def groups(self) -> tuple[QuestionGroup, ...]:
-        """Groups of questions that share their noise."""
-
-    def group_of(self, question: int) -> QuestionGroup:
-        """Return the group of a question."""
-
-    def answer_epsilon(self, question: int) -> float:
-        """Return what a single answer to a question loses at most."""
-
-    def law(self, question: int, block: int = 0) -> NoiseLaw:
-        """Return the law of a cell."""
-
-    def law_of_sum(self, question: int, terms: int) -> NoiseLaw:
-        """Return the law of a sum of cells."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -131,46 +98,18 @@ def is_outside(row: Estimate) -> bool:
     return not row.low - 1e-12 <= row.estimate <= row.high + 1e-12
 
 
-@dataclass(frozen=True)
-class _Released:
-    """The published cells of one question, and what is known about their noise."""
-
-    number: int
-    question: Question
-    cells: tuple[int, ...]
-    mechanism: SheetNoise
-    included: int
-    error: float
-    covers: str
-
-    def law(self, block: int = 0) -> NoiseLaw:
-        return self.mechanism.law(self.number, block)
-
-    def law_of_sum(self, terms: int) -> NoiseLaw:
-        """The law of the sum of so many cells of a choice; two answers have one cell."""
-        # Its complement has the same noise with the sign changed, which is the same law.
-        if len(self.cells) == 1:
-            return self.law()
-        return self.mechanism.law_of_sum(self.number, terms)
-
-    def bound_share(self, count: int, law: NoiseLaw, error: float) -> tuple[float, float]:
-        """Return the bounds of a share whose count was published."""
-        low, high = bound_shares([count], law, self.included, error, self.covers)
-        return float(low[0]), float(high[0])
-
-
 def estimate_question(
     question: Question,
     number: int,
     cells: Ints,
-    mechanism: SheetNoise,
+    noise: SheetNoise,
     included: int,
     error: float,
     covers: str = "users",
 ) -> tuple[Estimate, ...]:
     """Return all estimates of one question; each interval misses with at most this probability."""
-    values = tuple(int(value) for value in cells)
-    released = _Released(number, question, values, mechanism, included, error, covers)
+    values = noise.fit(number, [int(value) for value in cells], included)
+    released = Released(number, values, noise, included, error, covers)
     if isinstance(question, ChoiceQuestion):
         return tuple(_estimate_choice(released, question))
     if isinstance(question, SeveralItems):
@@ -179,7 +118,7 @@ def estimate_question(
     return tuple(_estimate_sum(released, question))
 
 
-def _estimate_choice(released: _Released, question: ChoiceQuestion) -> list[Estimate]:
+def _estimate_choice(released: Released, question: ChoiceQuestion) -> list[Estimate]:
     n = released.included
     counts = list(released.cells)
     if question.is_binary:
@@ -204,9 +143,9 @@ def _estimate_choice(released: _Released, question: ChoiceQuestion) -> list[Esti
 
 
 def _estimate_shares(
-    released: _Released,
+    released: Released,
     labels: Sequence[str],
-    counts: Sequence[int],
+    counts: Sequence[float],
     consistent: Floats,
     block: int = 0,
 ) -> list[Estimate]:
@@ -215,9 +154,9 @@ def _estimate_shares(
 
 
 def _rows_of_shares(
-    released: _Released,
+    released: Released,
     labels: Sequence[str],
-    counts: Sequence[int],
+    counts: Sequence[float],
     consistent: Floats,
     law: NoiseLaw,
 ) -> list[Estimate]:
@@ -232,10 +171,10 @@ def _rows_of_shares(
 
 
 def _shares_of_answered(
-    released: _Released,
+    released: Released,
     labels: Sequence[str],
-    counts: Sequence[int],
-    missing: tuple[int, NoiseLaw],
+    counts: Sequence[float],
+    missing: tuple[float, NoiseLaw],
 ) -> list[Estimate]:
     """Return shares among those who answered: both intervals have half of the error.
 
@@ -256,79 +195,23 @@ def _shares_of_answered(
     return rows
 
 
-def divide_bounds(
-    parts: tuple[float, float], missing: tuple[float, float], largest: float
-) -> tuple[float, float]:
-    """Return the bounds of a ratio among those who answered.
-
-    parts:   bounds of its numerator, per counted person
-    missing: bounds of the share of people without an answer; if they may be all, any ratio up to
-             the largest is possible
-    """
-    # The fewer people are missing, the smaller is a share among the others.
-    low = parts[0] / (1 - missing[0]) if missing[0] < 1 else 0.0
-    high = parts[1] / (1 - missing[1]) if missing[1] < 1 else largest
-    return min(low, largest), min(high, largest)
-
-
 def _mean_of_scores(
-    released: _Released, question: ScaleCounts, counts: Sequence[int], consistent: Floats
+    released: Released, question: ScaleCounts, counts: Sequence[float], consistent: Floats
 ) -> Estimate:
-    """Return the mean score from the counts of all scores.
-
-    The sum of the scores 0, 1, ..., K - 1 is that of the numbers of people with a score of at least
-    k, for k = 1 .. K - 1. The law of each of them is known, and each has its share of the error.
-    """
-    n = released.included
+    """Return the mean score from the counts of all scores."""
     points = len(question.items)
-    scores = np.arange(points)
-    total = int(scores @ np.array(counts[:points]))
-    # If answers may be missing, half of the error is for the number of those who answered.
-    error = released.error / 2 if question.may_be_missing else released.error
-    low = 0.0
-    high = 0.0
-    # All these intervals hold at once, since each has an equal share of the error.
-    for least in range(1, points):
-        reached = sum(counts[least:points])
-        law = released.law_of_sum(points - least)
-        bounds = released.bound_share(reached, law, error / (points - 1))
-        low += bounds[0]
-        high += bounds[1]
-    missing = sum(counts[points:])
-    answered = max(n - missing, 1)
-    if question.may_be_missing:
-        law = released.law_of_sum(len(counts) - points)
-        unknown = released.bound_share(missing, law, error)
-        low, high = divide_bounds((low, high), unknown, points - 1)
-    mean = total / answered
-    # Who has no answer is at the mean, wherever that is.
-    weights = np.append(scores, [mean] * (len(counts) - points))
-    spread = _contrast_variance(weights.astype(np.float64), released.law(), len(counts))
+    found = estimate_score(released, points, counts)
     kept = consistent[:points]
-    nearest = float(scores @ kept / kept.sum()) if kept.sum() > 0 else (points - 1) / 2
-    return Estimate(
-        "",
-        MEAN + OF_ANSWERED if question.may_be_missing else MEAN,
-        1 + mean,
-        1 + min(low, points - 1),
-        1 + min(high, points - 1),
-        math.sqrt(spread) / answered,
-        1 + nearest,
-    )
-
-
-def _contrast_variance(weights: Floats, law: NoiseLaw, cells: int) -> float:
-    """Return the variance of a weighted sum of cells whose noise adds up to 0.
-
-    Any two cells have the covariance -V / (N - 1), so that only differences of weights count.
-    """
-    # Since the noise adds up to 0, a constant that is added to all weights changes nothing.
-    centred = weights - weights.mean()
-    return law.variance * cells / (cells - 1) * float(centred @ centred)
+    nearest = (points - 1) / 2
+    if kept.sum() > 0:
+        nearest = float(np.arange(points) @ kept / kept.sum())
+    measure = MEAN + OF_ANSWERED if question.may_be_missing else MEAN
+    values = (1 + found.mean, 1 + found.low, 1 + found.high, found.deviation, 1 + nearest)
+    return Estimate("", measure, *values)
 
 
 def _median_of_bands(
-    released: _Released, question: Bands, counts: Sequence[int], consistent: Floats
+    released: Released, question: Bands, counts: Sequence[float], consistent: Floats
 ) -> Estimate:
     """Return the median, and the edges of the bands that may hold it.
 
@@ -353,7 +236,7 @@ def _median_of_bands(
     return Estimate("", MEDIAN, median, edges[first], edges[last + 1], None, median)
 
 
-def _estimate_margins(released: _Released, question: Table, consistent: Floats) -> list[Estimate]:
+def _estimate_margins(released: Released, question: Table, consistent: Floats) -> list[Estimate]:
     """Return the shares of the rows and the columns of a table: sums of its cells."""
     shape = (len(question.rows), len(question.columns))
     counts = np.array(released.cells).reshape(shape)
@@ -368,7 +251,7 @@ def _estimate_margins(released: _Released, question: Table, consistent: Floats) 
     return rows
 
 
-def _estimate_items(released: _Released, question: SeveralItems) -> list[Estimate]:
+def _estimate_items(released: Released, question: SeveralItems) -> list[Estimate]:
     n = released.included
     items = len(question.items)
     counts = list(released.cells)
@@ -383,14 +266,14 @@ def _estimate_items(released: _Released, question: SeveralItems) -> list[Estimat
     return rows
 
 
-def _estimate_sum(released: _Released, question: SumQuestion) -> list[Estimate]:
+def _estimate_sum(released: Released, question: SumQuestion) -> list[Estimate]:
     """Return the mean; where answers may be missing, of those who answered, and their share."""
     origin = float(question.origin)
     unit = float(question.unit)
     ends = _bound_mean(released, question)
     total = released.cells[0]
     rows = []
-    people = released.included
+    people: float = released.included
     variance = released.law().variance
     noise = None
     if question.may_be_missing:
@@ -412,7 +295,7 @@ def _estimate_sum(released: _Released, question: SumQuestion) -> list[Estimate]:
     return [Estimate("", measure, estimate, low, high, deviation, nearest_mean, noise), *rows]
 
 
-def _bound_mean(released: _Released, question: SumQuestion) -> tuple[float, float]:
+def _bound_mean(released: Released, question: SumQuestion) -> tuple[float, float]:
     """Return the bounds of a mean, in steps.
 
     Each of the sum, the number of those who answered (where answers may be missing) and the draw of
@@ -425,10 +308,10 @@ def _bound_mean(released: _Released, question: SumQuestion) -> tuple[float, floa
     fewest = most = n
     if question.may_be_missing:
         error /= 2
-        ends = _bound_sum(released.cells[1], released.law(1), error, n)
+        ends = bound_sum(released.cells[1], released.law(1), error, n)
         # At least one: the bounds are divisors below.
         fewest, most = (max(end, 1) for end in ends)
-    low, high = _bound_sum(released.cells[0], released.law(), error, largest * n)
+    low, high = bound_sum(released.cells[0], released.law(), error, largest * n)
     # Few people make a mean of a given sum large, many make it small.
     least = min(low / most, largest)
     greatest = min(high / fewest, largest)
@@ -437,12 +320,3 @@ def _bound_mean(released: _Released, question: SumQuestion) -> tuple[float, floa
     bottom = bound_drawn_mean(least / largest, most, drawn)[0]
     top = bound_drawn_mean(greatest / largest, fewest, drawn)[1]
     return bottom * largest, top * largest
-
-
-def _bound_sum(value: int, law: NoiseLaw, error: float, top: int) -> tuple[int, int]:
-    """Return the least and greatest true sum in [0, top] for a published value."""
-    least, most = law.quantiles(error / 2)
-    # Noise takes whole values, so `round` only makes integers of exact floats. A value so far
-    # outside that no true sum fits gives the nearest one as an interval of a single point.
-    low = min(max(value - round(most), 0), top)
-    return low, max(min(value - round(least), top), low)

@@ -14,6 +14,7 @@ from faircount.core.questions import ScaleCounts
 from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.estimation.intervals import Coverage
 from faircount.estimation.presentation import Frequencies
+from faircount.estimation.released_cells import divide_bounds
 from faircount.estimation.result import Result
 from faircount.estimation.sheet_estimates import (
     MEAN,
@@ -21,7 +22,6 @@ from faircount.estimation.sheet_estimates import (
     SHARE,
     Estimate,
     EstimateNoise,
-    divide_bounds,
 )
 from faircount.mechanisms.count_law import NoiseLaw
 

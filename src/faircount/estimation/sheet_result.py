@@ -37,13 +37,13 @@ from faircount.estimation.result import Result, add_conditions, void_if
 from faircount.estimation.sheet_estimates import (
     ALIKE_CONDITION,
     Estimate,
-    SheetNoise,
     estimate_question,
 )
 from faircount.estimation.sheet_frequencies import estimate_frequencies
 from faircount.estimation.validity import Validity, describe_assumption
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
 from faircount.mechanisms.server_levels import ServerLevels
+from faircount.mechanisms.sheets import CountsSheets, SheetNoise
 
 TOGETHER = "for all answers of a person together"
 
@@ -59,9 +59,9 @@ _METHODS = {
 class QuestionnaireResult(ArrayValue):
     """Estimates of all questions among the `included` users.
 
-    Every survey has such a result, whatever its mechanism. With joint noise there may be several
-    questions of all kinds. Any other mechanism counts the answers to one question, and everything
-    comes from its `Result`, which is in `frequencies`.
+    Every survey has such a result, whatever its mechanism. Where it counts whole questionnaires
+    there may be several questions of all kinds. Any other mechanism counts the answers to one
+    question, and everything comes from its `Result`, which is in `frequencies`.
 
     questionnaire: the questions
     mechanism:     the mechanism that ran, bound to its number of users
@@ -109,12 +109,14 @@ class QuestionnaireResult(ArrayValue):
 
     @property
     def noise(self) -> SheetNoise | None:
-        """The joint noise in the cells; None where a mechanism counts one vote each."""
-        return self.mechanism if isinstance(self.mechanism, SheetNoise) else None
+        """The noise in the cells; None where a mechanism counts one vote each."""
+        if not isinstance(self.mechanism, CountsSheets):
+            return None
+        return self.mechanism.noise_in(self.included)
 
     @cached_property
     def frequencies(self) -> Result | None:
-        """The result of a mechanism that counts one vote each; None for joint noise."""
+        """The result of a mechanism that counts one vote each; None for questionnaires."""
         return None if self.noise is not None else self.count_votes()
 
     def count_votes(self) -> Result:

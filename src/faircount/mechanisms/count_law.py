@@ -121,17 +121,34 @@ def fits_total(items: int, deviation: float) -> bool:
 
 
 @lru_cache(maxsize=64)
-def fit_noise(noise: NoiseLaw, items: int) -> NoiseLaw:
-    """Return the law of e_j - mean(e) for independent noise e of this law in all items."""
-    own = _cut_tails(noise.low, _even_out(noise.pmf))
-    others = _sum_of(own, items - 1)
-    # In steps of 1 / (items * scale): (items - 1) e_j, whose points lie items - 1 steps apart,
-    # minus the sum of the others.
-    spaced = np.zeros((items - 1) * (own[1].size - 1) + 1)
-    spaced[:: items - 1] = own[1]
-    low = (items - 1) * own[0] - (others[0] + others[1].size - 1)
-    pmf = _convolve(spaced, others[1][::-1])
-    return NoiseLaw(low, pmf / pmf.sum(), noise.scale * items)
+def fit_noise(noise: NoiseLaw, items: int, terms: int = 1) -> NoiseLaw:
+    """Return the law of the fitted noise in a sum of so many items, by default in one.
+
+    The noise e is independent in all items, and what is fitted has e_j - mean(e) in item j.
+    """
+    if terms == items:
+        return NoiseLaw(0, np.ones(1))
+    law = _cut_tails(noise.low, _even_out(noise.pmf))
+    # In steps of 1 / (items * scale): (items - terms) times the noise inside the sum, minus `terms`
+    # times the noise outside. Common factors only make the steps finer than they are.
+    common = math.gcd(items, terms)
+    inside = _stretch(_sum_of(law, terms), (items - terms) // common)
+    low, others = _stretch(_sum_of(law, items - terms), terms // common)
+    pmf = _convolve(inside[1], others[::-1])
+    start = inside[0] - (low + others.size - 1)
+    return NoiseLaw(start, pmf / pmf.sum(), noise.scale * items // common)
+
+
+@lru_cache(maxsize=64)
+def weigh_noise(noise: NoiseLaw, weights: tuple[int, ...]) -> NoiseLaw:
+    """Return the law of the sum of independent symmetric noise, each times a whole number."""
+    law = _cut_tails(noise.low, _even_out(noise.pmf))
+    total: _Law = (0, np.ones(1))
+    # The noise is symmetric, so that only the sizes of the weights matter.
+    for weight in map(abs, filter(None, weights)):
+        low, pmf = _stretch(law, weight)
+        total = _cut_tails(total[0] + low, _convolve(pmf, total[1]))
+    return NoiseLaw(total[0], total[1] / total[1].sum(), noise.scale)
 
 
 def sum_of_draws(noise: NoiseLaw, draws: int) -> NoiseLaw:
@@ -142,18 +159,26 @@ def sum_of_draws(noise: NoiseLaw, draws: int) -> NoiseLaw:
 
 def sum_of_laws(laws: Sequence[NoiseLaw]) -> NoiseLaw:
     """Return the law of the sum of independent draws, one from each law."""
-    first, *others = laws
-    if any(law.scale != first.scale for law in others):
-        raise ParameterError("laws with different steps are not added")
-    low = first.low
-    pmf = first.pmf
-    for law in others:
-        low, pmf = _cut_tails(low + law.low, _convolve(pmf, law.pmf))
-    return NoiseLaw(low, pmf / pmf.sum(), first.scale)
+    # Fitted noise has finer steps than noise that adds up to 0 by itself.
+    scale = math.lcm(*(law.scale for law in laws))
+    low = 0
+    pmf = np.ones(1)
+    for law in laws:
+        start, spaced = _stretch((law.low, law.pmf), scale // law.scale)
+        low, pmf = _cut_tails(low + start, _convolve(spaced, pmf))
+    return NoiseLaw(low, pmf / pmf.sum(), scale)
 
 
 # A law as its smallest value and the probabilities from there on.
 _Law = tuple[int, Floats]
+
+
+def _stretch(law: _Law, factor: int) -> _Law:
+    """Return the law of a multiple of the noise."""
+    low, pmf = law
+    spaced = np.zeros(factor * (pmf.size - 1) + 1)
+    spaced[::factor] = pmf
+    return factor * low, spaced
 
 
 def _even_out(pmf: Floats) -> Floats:

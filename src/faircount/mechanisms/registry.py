@@ -39,10 +39,12 @@ FREQUENCY = {
     "grr": ("local_frequency", "GRR"),
 }
 
-# Mechanisms as surveys run them, where that is another class: they count whole questionnaires.
+# Mechanisms that count whole questionnaires. Surveys run them in place of another class of the same
+# name, if there is one.
 SURVEY = {
     "server-joint": ("server_sheets", "ServerSheets"),
     "server-levels": ("server_levels", "ServerLevels"),
+    "laplace-sheets": ("laplace_sheets", "LaplaceSheets"),
 }
 
 # The same for mechanisms that estimate a mean.

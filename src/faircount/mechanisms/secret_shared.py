@@ -8,7 +8,8 @@ The class hierarchy adds one property at a time:
     FieldMechanism      sums are revealed in F_q; how q is chosen
     VectorMechanism     responses are vectors that are shared additively (Algorithm 2)
     SharedMechanism     the same for one question: who gives which of N answers
-    NoiseMechanism      every user adds noise; insiders and dropouts add none that counts
+    NoiseOfUsers        every user adds noise; insiders and dropouts add none that counts
+    NoiseMechanism      the same for one question
     BoundedNoise        noise that stays within bounds except with probability 2^-60
     TableNoise          noise that every user draws from one table
 """
@@ -171,6 +172,13 @@ class FieldMechanism(Mechanism):
         """By how much one holder raises an item's sum."""
         return 1
 
+    def audited_sums(self, cells: NDArray[Any]) -> Ints:
+        """Return the published sums that an audit looks at, as whole numbers of grid steps.
+
+        They are those of the first two items, in which a worst pair differs.
+        """
+        return np.asarray(np.rint(np.asarray(cells)[:2] * self.steps_per_count), dtype=np.int64)
+
     @property
     def covered_colluders(self) -> int:
         """Number of colluding users who learn nothing from the shares that they hold."""
@@ -253,6 +261,12 @@ class VectorMechanism(FieldMechanism):
     def _signed_sums(self, rows: Residues) -> Ints:
         """Return the sum of vectors of residues as signed integers."""
         return to_signed(sum_rows(rows, self.modulus), self.modulus, self.min_sum)
+
+    def view_of_sums(self, sums: Ints, known: Ints, adversary: Adversary) -> Ints:
+        """Return the view of an adversary who knows a part of the published sums."""
+        if not adversary.insiders:
+            return sums
+        return np.hstack([sums - known, known])
 
     def check_included(self, included: int) -> int:
         """Return the number of users in the sum, or raise unless it lies between 1 and n."""
@@ -345,13 +359,6 @@ class SharedMechanism(OneQuestion, VectorMechanism):
         view: Ints = self.view_of_sums(sums[None], self._signed_sums(sent)[None], adversary)[0]
         return view
 
-    def view_of_sums(self, sums: Ints, known: Ints, adversary: Adversary) -> Ints:
-        """Return the view of an adversary who knows a part of the published sums."""
-        if not adversary.insiders:
-            return sums
-        # What insiders sent is part of their view: it must not tell anything about others either.
-        return np.hstack([sums - known, known])
-
     def check_population(self, population: NDArray[Any]) -> Ints:
         """Return the counts per item of those who take part, or raise if they exceed n."""
         clean = check_counts(population, items=self.N)
@@ -363,7 +370,7 @@ class SharedMechanism(OneQuestion, VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoiseMechanism(SharedMechanism):
+class NoiseOfUsers(VectorMechanism):
     """Every user is counted and adds a little noise to every entry; any data is protected.
 
     `insiders` users may pool their knowledge, so that their own noise protects nobody, and
@@ -403,11 +410,6 @@ class NoiseMechanism(SharedMechanism):
         return self.n - self.insiders - self.dropouts
 
     @property
-    def count_step(self) -> float:
-        """All holders are counted, so the sum is the count plus noise."""
-        return 1.0
-
-    @property
     def default_adversary(self) -> Adversary:
         """The insiders whom the parameters allow for."""
         return insiders(self.insiders)
@@ -431,6 +433,29 @@ class NoiseMechanism(SharedMechanism):
             )
         return users - self.insiders
 
+    def _with_same_noise(self, copies: int) -> Self:
+        """Return the mechanism for `copies` times as many users and the same noise per user."""
+        users = self.n * copies
+        # The noise per user depends on h, so h is kept by declaring all further users insiders.
+        return replace(self, users=users, insiders=users - self.dropouts - self.h)
+
+    def stated_guarantees(self, included: int | None = None) -> tuple[Guarantee, ...]:
+        """Return the guarantees; beyond the dropout allowance, from the noise that was added."""
+        if included is None or self.users is None or self.users - included <= self.dropouts:
+            return super().stated_guarantees()
+        epsilon = 1.0 if self.promise[0] is None else None
+        return (self.remaining_guarantee(included, epsilon=epsilon),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseMechanism(NoiseOfUsers, SharedMechanism):
+    """Noise of the users on the counts of one question."""
+
+    @property
+    def count_step(self) -> float:
+        """All holders are counted, so the sum is the count plus noise."""
+        return 1.0
+
     def honest_channel(self, insiders: int) -> Channel:
         """Return the channel of all users but the first `insiders`, whose noise is known."""
         return self.channel(self.n - insiders)
@@ -449,20 +474,6 @@ class NoiseMechanism(SharedMechanism):
     def audited_items(self) -> int:
         """How many items an audited survey has: the two that a replaced answer moves."""
         return 2
-
-    def _with_same_noise(self, copies: int) -> Self:
-        """Return the mechanism for `copies` times as many users and the same noise per user."""
-        users = self.n * copies
-        # The noise per user depends on h, so h is kept by declaring all further users insiders.
-        return replace(self, users=users, insiders=users - self.dropouts - self.h)
-
-    def stated_guarantees(self, included: int | None = None) -> tuple[Guarantee, ...]:
-        """Return the guarantees; beyond the dropout allowance, from the noise that was added."""
-        if included is None or self.users is None or self.users - included <= self.dropouts:
-            return super().stated_guarantees()
-        # A mechanism without an epsilon of its own is stated at 1, for comparison.
-        epsilon = 1.0 if self.promise[0] is None else None
-        return (self.remaining_guarantee(included, epsilon=epsilon),)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -248,7 +248,7 @@ class ServerLevels(ServerSheets):
         return self.noise_from((entropy, entropy))
 
     @cached_property
-    def _reaches(self) -> tuple[int, ...]:
+    def reaches(self) -> tuple[int, ...]:
         """The largest noise of both servers in every cell of both tables: a hard bound."""
         reaches = list(self._joint_reaches())
         for noise, size in zip(self.second_noises, self._sizes, strict=True):
@@ -256,7 +256,7 @@ class ServerLevels(ServerSheets):
         return tuple(reaches)
 
     @cached_property
-    def _tops(self) -> tuple[int, ...]:
+    def tops(self) -> tuple[int, ...]:
         """A sheet adds at most 1 to any cell: its bits inside and outside are never both set."""
         return (1,) * self.N
 

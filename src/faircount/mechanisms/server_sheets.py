@@ -24,40 +24,30 @@ from faircount.accounting.composition import Losses
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy, SeededStream
-from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
+from faircount.core.errors import RefusedError
 from faircount.core.questions import (
     Constraint,
     OneOf,
-    QuestionGroup,
     Questionnaire,
     Sheet,
     YesNo,
 )
-from faircount.core.questions.blocks import Weights
 from faircount.core.validation import check_integer
 from faircount.mechanisms.base import set_fields
 from faircount.mechanisms.count_law import NoiseLaw
 from faircount.mechanisms.joint_noise.mechanism import GroupNoise, JointNoise, split_epsilon
 from faircount.mechanisms.server_noise import NoiseOfServers
+from faircount.mechanisms.sheets import SheetMechanism
 from faircount.mechanisms.verified import check_no_level
 from faircount.mechanisms.worst_pair import WorstPair
-from faircount.sharing.field import dtype_for, from_signed, to_signed
+from faircount.sharing.field import dtype_for, from_signed
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerSheets(NoiseOfServers):
+class ServerSheets(SheetMechanism, NoiseOfServers):
     """Both servers add joint noise to all cells: pure epsilon for all answers together."""
 
     name: ClassVar[str] = "server-joint"
-    parameter_docs: ClassVar[dict[str, str]] = {
-        "questionnaire": "the questions",
-        "groups": "which questions share a radius, and their shares of epsilon",
-        "epsilon": "privacy loss of all answers together",
-    }
-
-    questionnaire: Questionnaire
-    groups: tuple[QuestionGroup, ...]
-    epsilon: float
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,11 +82,6 @@ class ServerSheets(NoiseOfServers):
         )
 
     @property
-    def N(self) -> int:  # noqa: N802 - the paper's name
-        """Number of cells of all questions."""
-        return self.questionnaire.cells
-
-    @property
     def answer_bits(self) -> int:
         """Bits of a sheet."""
         return self.questionnaire.bits
@@ -106,24 +91,10 @@ class ServerSheets(NoiseOfServers):
         """What the bits of every valid sheet satisfy, at most one constraint per question."""
         return self.questionnaire.constraints
 
-    def check_questionnaire(self, questionnaire: Questionnaire) -> None:
-        """Refuse any other questions than those that the noise was made for."""
-        if questionnaire != self.questionnaire:
-            raise ParameterError("the noise was made for other questions")
-
     def report_bits(self, sheet: Sheet, entropy: Entropy, level: int = 0) -> Ints:
         """Return the bits of a sheet; nothing is drawn."""
         check_no_level(level)
         return np.array(self.questionnaire.encode(sheet), dtype=np.int64)
-
-    def cells_of(self, sheet: Sheet) -> Ints:
-        """Return what one sheet adds to the cells."""
-        return np.array(self.questionnaire.open(self.questionnaire.encode(sheet)), dtype=np.int64)
-
-    @property
-    def openings(self) -> tuple[Weights, ...]:
-        """All cells as weighted sums of the bits."""
-        return self.questionnaire.openings
 
     @cached_property
     def _opening_matrix(self) -> NDArray[np.object_]:
@@ -146,7 +117,7 @@ class ServerSheets(NoiseOfServers):
         return self._noise_of_one.draw_noise(entropy)
 
     @cached_property
-    def _reaches(self) -> tuple[int, ...]:
+    def reaches(self) -> tuple[int, ...]:
         """The largest noise of both servers in every cell: a hard bound, since tables are finite.
 
         It is not a bound that holds with high probability, so no honest sum is ever refused.
@@ -167,22 +138,6 @@ class ServerSheets(NoiseOfServers):
                     del cells[: block.cells]
         return tuple(reaches)
 
-    @cached_property
-    def _tops(self) -> tuple[int, ...]:
-        """The largest number that one sheet adds to every cell."""
-        return tuple(sum(weight for _, weight in weights) for weights in self.openings)
-
-    @property
-    def min_sum(self) -> int:
-        """Nobody in a cell, and the most negative noise."""
-        return -max(self._reaches)
-
-    @property
-    def sum_span(self) -> int:
-        """The widest range of a cell: from no holder to all, and the noise on both sides."""
-        pairs = zip(self._tops, self._reaches, strict=True)
-        return max(self.n * top + 2 * reach for top, reach in pairs)
-
     @property
     def noise_tables(self) -> str:
         """The tables of all groups, as published parameters hash them."""
@@ -196,14 +151,7 @@ class ServerSheets(NoiseOfServers):
     def decode(self, total: Residues, included: int) -> Ints:
         """Return the cells, or raise if honest sheets and noise cannot lead to them."""
         users = self.check_included(included)
-        cells = to_signed(self.check_sum(total), self.modulus, self.min_sum)
-        tops = np.array(self._tops)
-        reaches = np.array(self._reaches)
-        # check: cell-range - a sum outside the range of its cell was corrupted
-        if (cells < -reaches).any() or (cells > users * tops + reaches).any():
-            raise CorruptSumError(
-                "a revealed cell lies outside its range: a response was corrupted"
-            )
+        cells = self.decode_cells(total, users)
         self.joint.decode(cells[: self.questionnaire.cells], users)
         return cells
 
@@ -230,6 +178,14 @@ class ServerSheets(NoiseOfServers):
         count = self.n if included is None else check_integer("included", included, least=1)
         return self.joint.variance(truth, count)
 
+    def noise_in(self, included: int) -> "ServerSheets":
+        """Return the noise of both servers, which is the same for any number of people."""
+        return self
+
+    def fit(self, question: int, cells: Sequence[float], included: int) -> tuple[float, ...]:
+        """Return the cells of a question as they are: their noise adds up to 0 already."""
+        return self.joint.fit(question, cells, included)
+
     def law(self, question: int, block: int = 0) -> NoiseLaw:
         """Return the law of both servers' noise in a cell of a question's block."""
         return self.joint.law(question, block)
@@ -238,13 +194,12 @@ class ServerSheets(NoiseOfServers):
         """Return the law of both servers' noise in a sum of cells of a one-of question."""
         return self.joint.law_of_sum(question, terms)
 
-    def group_of(self, question: int) -> QuestionGroup:
-        """Return the group of a question."""
-        return self.joint.group_of(question)
+    def law_of_scores(self, question: int, weights: Sequence[int]) -> None:
+        """Return nothing, as joint noise does."""
 
-    def answer_epsilon(self, question: int) -> float:
-        """Return what a single answer to a question loses at most."""
-        return self.joint.answer_epsilon(question)
+    def contrast_variance(self, question: int, weights: Floats) -> float:
+        """Return the variance of a weighted sum of the cells of a one-of question."""
+        return self.joint.contrast_variance(question, weights)
 
     @property
     def noises(self) -> tuple[GroupNoise, ...]:

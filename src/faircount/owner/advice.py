@@ -25,33 +25,21 @@ from faircount.mechanisms.registry import frequency_names, shared_mechanisms
 from faircount.owner.questions import check_readable
 from faircount.planning.forecast import Forecast, forecast, forecast_sheet
 from faircount.planning.minimum import check_minimum
+from faircount.planning.one_question import (
+    JOINT,
+    OTHER_REASON,
+    REASONS,
+    SHEETS,
+    TOPOLOGY_REASONS,
+)
 from faircount.planning.option import Option
 from faircount.planning.plan import Plan, plan
 from faircount.planning.question import Question
-from faircount.protocol import SERVERS, Topology
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, Topology
 from faircount.protocol.survey.parameters import answers_of
 
 AUTO = "auto"
-JOINT = "server-joint"
 LEVELS = "server-levels"
-
-# Why a mechanism or a topology is for one question only.
-_MECHANISMS = {
-    "dpds": "it protects only where so many other people are known to give every answer, and "
-    "nobody knows that for all answers of several questions",
-    "tss": "a server sees which helpers hold the sums of a group of people, and the groups of "
-    "several questions together would single people out",
-    "tss-prime": "a server sees which helpers hold the sums of a group of people, and the groups "
-    "of several questions together would single people out",
-    "placed-coins": "everybody would have to prove the coins of all answers of all questions",
-    "server-laplace": f"it draws noise for one question, where {JOINT} draws it for all at once",
-    "server-coins": f"it draws noise for one question, where {JOINT} draws it for all at once",
-}
-_PEERS = (
-    "participants draw the noise there, for one question; noise for all answers would have to "
-    "split epsilon between them"
-)
-_TOPOLOGIES = {"two-stage": _MECHANISMS["tss"], "explicit": _PEERS, "masked": _PEERS}
 
 
 @dataclass(frozen=True)
@@ -166,16 +154,23 @@ def _advise_sheet(requirements: SurveyRequirements) -> Advice:
     if requirements.levels is not None:
         _check_levels(requirements)
         name = AUTO
-    if not topology.supports_proofs:
-        reason = _TOPOLOGIES.get(str(topology), "it counts the answers to one question")
-        raise _only_one_question(f"the topology {topology}", reason)
-    if name not in (AUTO, JOINT):
+    if not topology.supports_proofs and str(topology) in TOPOLOGY_REASONS:
+        raise _only_one_question(f"the topology {topology}", TOPOLOGY_REASONS[str(topology)])
+    if name not in (AUTO, JOINT, SHEETS):
         known = (*shared_mechanisms(), *frequency_names())
         if name not in known:
-            message = f"mechanism must be {AUTO} or {JOINT} for these questions, not {name!r:.40}"
-            raise ParameterError(message).with_code("unknown_mechanism", names=JOINT)
-        reason = _MECHANISMS.get(name, "it counts the answers to one question")
-        raise _only_one_question(f"the mechanism {name}", reason)
+            message = (
+                f"mechanism must be {AUTO}, {JOINT} or {SHEETS} for these questions, not "
+                f"{name!r:.40}"
+            )
+            raise ParameterError(message).with_code("unknown_mechanism", names=f"{JOINT}, {SHEETS}")
+        raise _only_one_question(f"the mechanism {name}", REASONS.get(name, OTHER_REASON))
+    # Where there are no proofs, participants draw the noise.
+    if name == JOINT and not topology.supports_proofs:
+        raise RefusedError(
+            f"{JOINT} counts proven reports, which only {SERVERS} checks: leave --mechanism out, "
+            f"and {topology} runs {SHEETS}"
+        ).with_code("no_mechanism")
     rate = requirements.response_rate
     users = requirements.users
     expected = forecast_sheet(
@@ -188,6 +183,7 @@ def _advise_sheet(requirements: SurveyRequirements) -> Advice:
         # At least one: every participant reads the result and knows its own answer.
         insiders=max(1, share_of_users("colluding", requirements.colluding, users)),
         levels=requirements.levels,
+        proven=topology.supports_proofs and name != SHEETS,
     )
     return _with_requirements(expected, requirements)
 
@@ -206,7 +202,7 @@ def _check_levels(requirements: SurveyRequirements) -> None:
 def _only_one_question(what: str, reason: str) -> RefusedError:
     message = (
         f"{what} cannot carry these questions: {reason}. Several questions, and kinds other than "
-        f"one of N, run in {SERVERS} with {JOINT}; leave --mechanism and --topology out"
+        f"one of N, run in {SERVERS} with {JOINT}, or in {EXPLICIT} and {MASKED} with {SHEETS}"
     )
     return RefusedError(message).with_code("one_question_only")
 

@@ -29,11 +29,11 @@ from faircount.estimation.question_counts import QuestionCounts
 from faircount.estimation.question_estimates import QuestionEstimates
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import add_conditions
-from faircount.estimation.sheet_estimates import SheetNoise
 from faircount.estimation.sheet_frequencies import estimate_frequencies
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.validity import Validity
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
+from faircount.mechanisms.sheets import SheetNoise
 from faircount.owner.exports import signed_privacy
 
 IF_ALIKE_WAYS = ("total", "vwa", "owa")

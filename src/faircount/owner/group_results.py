@@ -13,7 +13,7 @@ from faircount.estimation.sheet_estimates import is_outside
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.sheet_texts import sheet_words_of
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
-from faircount.mechanisms.server_sheets import ServerSheets
+from faircount.mechanisms.sheets import SheetMechanism
 from faircount.owner.combined_result import CombinedResult, combine_results
 from faircount.planning.questionnaire import half_width
 from faircount.protocol.survey.endings import describe_abort
@@ -49,8 +49,8 @@ _WORDS = {
 def error_of(mechanism: Mechanism, number: int, counted: int) -> float:
     """The 95% error of a question, from 0, in percentage points, with so many people counted."""
     # From the law of the noise, so that what is hidden tells nothing about the answers.
-    if isinstance(mechanism, ServerSheets):
-        return half_width(mechanism.joint, number, counted)
+    if isinstance(mechanism, SheetMechanism):
+        return half_width(mechanism, number, counted)
     if isinstance(mechanism, FrequencyMechanism):
         return 100 * mechanism.expected_errors(counted)[1]
     message = f"the error of {mechanism.name} is not known here"

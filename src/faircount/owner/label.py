@@ -22,9 +22,9 @@ from faircount.core.questions import Questionnaire
 from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.core.questions.published import to_plain
 from faircount.estimation.result import add_conditions
-from faircount.estimation.sheet_estimates import SheetNoise
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.server_levels import ServerLevels
+from faircount.mechanisms.sheets import SheetMechanism
 from faircount.owner.budget import NO_POPULATION
 from faircount.owner.invitation_texts import printed_words
 from faircount.owner.label_page import ANY_NUMBER, label_page
@@ -150,7 +150,7 @@ def _describe_neighbours(questionnaire: Questionnaire) -> str:
 def _single_answers(params: SurveyParameters) -> list[dict[str, Any]]:
     """What a single answer loses at most: the share of epsilon of its group of questions."""
     mechanism = params.mechanism
-    if len(params.questionnaire) == 1 or not isinstance(mechanism, SheetNoise):
+    if len(params.questionnaire) == 1 or not isinstance(mechanism, SheetMechanism):
         numbers = [number + 1 for number in range(len(params.questionnaire))]
         return [{"questions": numbers, "epsilon": params.epsilon}]
     return [

@@ -9,7 +9,7 @@ from faircount.core.durations import parse_duration
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import Questionnaire, Table
-from faircount.mechanisms.server_sheets import ServerSheets
+from faircount.mechanisms.sheets import SheetMechanism
 from faircount.owner.budget import check_budget
 from faircount.owner.folder import SurveyFolder
 from faircount.owner.people import People
@@ -39,7 +39,7 @@ def repeat(
     fresh = survey.servers.survey_keys()
     questionnaire = _reword(params.questionnaire, question)
     mechanism = params.mechanism
-    if isinstance(mechanism, ServerSheets):
+    if isinstance(mechanism, SheetMechanism):
         # It knows its questions; another wording changes nothing about the noise.
         mechanism = replace(mechanism, questionnaire=questionnaire)
     again = replace(

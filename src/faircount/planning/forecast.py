@@ -19,6 +19,7 @@ from faircount.core.questions import Question
 from faircount.core.questions.form import Form
 from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.estimation.validity import ASSUMPTIONS
+from faircount.mechanisms.laplace_sheets import LaplaceSheets
 from faircount.mechanisms.secret_shared import FieldMechanism, OneQuestion, as_one_question
 from faircount.mechanisms.server_levels import ServerLevels, check_choices
 from faircount.mechanisms.server_sheets import ServerSheets
@@ -26,6 +27,7 @@ from faircount.planning.dropout import DropoutCost, dropout_cost
 from faircount.planning.option import Option, percent, percents
 from faircount.planning.question import Question as PlannedSurvey
 from faircount.planning.questionnaire import QuestionLine, QuestionnairePlan, make_plan
+from faircount.planning.split_plan import Crowd, make_split_plan
 from faircount.protocol import SERVERS, Topology
 from faircount.protocol.survey.parameters import (
     default_dropout_allowance,
@@ -173,10 +175,15 @@ class Forecast:
             f"{self.responses:,} people answer"
         )
         if self.minimum < self.responses:
-            # The noise does not depend on how many answer, so errors grow as their number falls.
-            times = self.responses / self.minimum
+            times = growth_of_errors(self.mechanism, self.responses, self.minimum)
             text += f"; if {self.minimum:,} do, the errors are {times:.2g} times as large"
-        return f"{text}."
+        text += "."
+        if not self.mechanism.servers_add_noise and self.minimum < self.invited:
+            text += (
+                " Participants make the noise, so a lower minimum costs accuracy: the noise of "
+                f"{self.minimum:,} people has to suffice."
+            )
+        return text
 
     @property
     def terms(self) -> str:
@@ -216,7 +223,7 @@ class Forecast:
     def _describe_questions(self) -> list[dict[str, Any]]:
         """The errors of every question, with both numbers of responses."""
         lines = () if self.sheet is None else self.sheet.lines
-        times = self.responses / self.minimum
+        times = growth_of_errors(self.mechanism, self.responses, self.minimum)
         return [
             {**line.to_dict(), "half_width_at_minimum": line.half_width * times} for line in lines
         ]
@@ -247,33 +254,44 @@ def forecast_sheet(
     expected: int | None = None,
     insiders: int = 1,
     levels: Levels | None = None,
+    proven: bool = True,
 ) -> Forecast:
-    """A survey with any questions, to which both servers add joint noise.
+    """A survey with any questions, to which both servers add joint noise, or the users their own.
 
     users: how many people are invited
     minimum: minimum number of responses; None for one that fits the mechanism
     expected: how many responses the owner expects; None for nearly all
     insiders: how many participants may collude
+    proven: whether reports are proven, and the servers add the noise
     levels: hidden privacy levels; errors are those of the strongest, which need no assumption
     """
     usual = users - default_dropout_allowance(users) if minimum is None else minimum
     responses = usual if expected is None else max(1, expected)
-    if levels is not None:
-        # Before a plan is made, which is of no use for questions that have no levels.
-        check_choices(form.questionnaire)
-    plan = make_plan(form, responses, epsilon if levels is None else levels.base, draws=2)
-    terms: dict[str, Any] = {
-        "questionnaire": form.questionnaire,
-        "groups": plan.mechanism.groups,
-        "epsilon": epsilon,
-        "users": users,
-        "insiders": insiders,
-    }
-    mechanism = ServerSheets(**terms)
-    if levels is not None:
-        mechanism = ServerLevels(**terms, levels=levels)
-    fewest = default_minimum(mechanism) if minimum is None else minimum
-    mechanism = replace(mechanism, dropouts=users - fewest)
+    plan: QuestionnairePlan
+    mechanism: ServerSheets | LaplaceSheets
+    if proven:
+        if levels is not None:
+            # Before a plan is made, which is of no use for questions that have no levels.
+            check_choices(form.questionnaire)
+        plan = make_plan(form, responses, epsilon if levels is None else levels.base, draws=2)
+        terms: dict[str, Any] = {
+            "questionnaire": form.questionnaire,
+            "groups": plan.mechanism.groups,
+            "epsilon": epsilon,
+            "users": users,
+            "insiders": insiders,
+        }
+        mechanism = ServerSheets(**terms)
+        if levels is not None:
+            mechanism = ServerLevels(**terms, levels=levels)
+        fewest = default_minimum(mechanism) if minimum is None else minimum
+        mechanism = replace(mechanism, dropouts=users - fewest)
+    else:
+        # Noise of the users suffices for no fewer than the minimum, so no error is stated below it.
+        responses = max(usual, responses)
+        crowd = Crowd(users, insiders, users - usual)
+        split = make_split_plan(form, responses, epsilon, crowd)
+        plan, mechanism, fewest = split, split.mechanism, usual
     # Refuses what the topology cannot carry, before anybody is told about errors.
     running = topology.adapt_mechanism(mechanism)
     # Shares of what one person can add to a cell: 1 to a count, its range to a number.
@@ -288,12 +306,21 @@ def forecast_sheet(
         responses,
         float(errors.max()),
         half_width,
-        half_width * responses / fewest,
+        half_width * growth_of_errors(mechanism, responses, fewest),
         running.condition(running.participants),
         None,
         expected,
         plan,
     )
+
+
+def growth_of_errors(mechanism: FieldMechanism, responses: int, fewest: int) -> float:
+    """How many times as large errors become if the fewest people respond.
+
+    Noise of the servers is the same for any number. Where people add it, fewer of them add less.
+    """
+    times = responses / fewest
+    return times if mechanism.servers_add_noise else times**0.5
 
 
 def forecast(

@@ -9,14 +9,15 @@ epsilon that is used. The groups are the best that the search found, which is no
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from faircount.core import plain
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.core.questions import BlockKind, Question, QuestionGroup, Questionnaire, Table
+from faircount.core.questions import Question, QuestionGroup, Questionnaire, Table
 from faircount.core.questions.form import Form
 from faircount.core.questions.kinds import ChoiceQuestion, OneOf, SumQuestion
 from faircount.core.validation import check_integer, check_positive
@@ -24,7 +25,9 @@ from faircount.mechanisms.count_law import Z95
 from faircount.mechanisms.joint_noise.balls import ball_of
 from faircount.mechanisms.joint_noise.laws import cell_law
 from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
-from faircount.planning.sheet_coins import DELTA, SheetCoins, count_moves, plan_coins
+from faircount.mechanisms.laplace_sheets import LaplaceSheets
+from faircount.mechanisms.sheets import CountsSheets
+from faircount.planning.sheet_coins import DELTA, SheetCoins, plan_coins
 
 _ONE = 1 << 128
 
@@ -64,23 +67,16 @@ def _need_of(question: Question, users: int, target: float | None) -> _Need:
         d = ball.dimension
         dimension += d
         # At epsilon 1 and without other questions: the rule of thumb then scales it to any group.
-        alone = math.sqrt(cell_law((ball,), 0, _ONE).variance) / block_range(
-            block.kind, block.bound
-        )
+        alone = math.sqrt(cell_law((ball,), 0, _ONE).variance) / block.reach
         factors.append(Z95 * alone / math.sqrt((d + 1) * (d + 2)) / users)
     # A ratio errs by the sum of both errors; of other questions the worst cell decides.
-    factor = sum(factors) if _is_ratio(question) else max(factors)
+    factor = sum(factors) if is_ratio(question) else max(factors)
     return _Need(dimension, factor, None if target is None else target / 100)
 
 
-def _is_ratio(question: Question) -> bool:
+def is_ratio(question: Question) -> bool:
     """Whether the mean of a question is a sum divided by the number of those who answered."""
     return isinstance(question, SumQuestion) and question.may_be_missing
-
-
-def block_range(kind: BlockKind, bound: int) -> int:
-    """Return by how much one person can change a cell."""
-    return bound if kind is BlockKind.NUMBER else 1
 
 
 def find_groups(
@@ -190,31 +186,31 @@ def _adjust(
 def _cost(mechanism: JointNoise, users: int, targets: Sequence[float | None]) -> float:
     """Return the largest error compared with its target; without targets the mean square."""
     numbers = range(len(mechanism.questionnaire))
-    return _weigh([half_width(mechanism, number, users) for number in numbers], targets)
+    return weigh_errors([half_width(mechanism, number, users) for number in numbers], targets)
 
 
-def _weigh(errors: Sequence[float], targets: Sequence[float | None]) -> float:
+def weigh_errors(errors: Sequence[float], targets: Sequence[float | None]) -> float:
     """Return the largest error compared with its target; without targets the mean square."""
     ratios = [error / target for error, target in zip(errors, targets, strict=True) if target]
     # With targets the worst one counts: meeting all others by far does not help it.
     return max(ratios) if ratios else sum(error**2 for error in errors)
 
 
-def half_width(mechanism: JointNoise, number: int, users: int) -> float:
+def half_width(mechanism: CountsSheets, number: int, users: int) -> float:
     """Return the exact 95% half-width of a question's worst cell, in percent of its range.
 
     The mean of a number with skip is a ratio of two sums, each of which has half of the error. Its
     half-width is that of a mean at its upper end, if everybody answers.
     """
     question = mechanism.questionnaire.questions[number]
-    if _is_ratio(question):
-        total = mechanism.law(number).half_width(0.975) / question.blocks[0].bound
-        answered = mechanism.law(number, 1).half_width(0.975)
+    noise = mechanism.noise_in(users)
+    if is_ratio(question):
+        total = noise.law(number).half_width(0.975) / question.blocks[0].bound
+        answered = noise.law(number, 1).half_width(0.975)
         return 100 * (total + answered) / users
     widest = 0.0
     for place, block in enumerate(question.blocks):
-        reach = block_range(block.kind, block.bound)
-        widest = max(widest, mechanism.law(number, place).half_width(0.95) / reach)
+        widest = max(widest, noise.law(number, place).half_width(0.95) / block.reach)
     return 100 * widest / users
 
 
@@ -305,17 +301,33 @@ class QuestionLine:
 
 
 @dataclass(frozen=True)
-class QuestionnairePlan:
-    """Groups, shares of epsilon and errors of a questionnaire.
+class QuestionnairePlan(ABC):
+    """Shares of epsilon and errors of a questionnaire.
 
     form:      the questions with their targets
-    mechanism: the joint noise with the groups that were found
+    mechanism: the noise, with the shares that were found
     users:     number of people who answer
     """
 
     form: Form
-    mechanism: JointNoise
+    mechanism: JointNoise | LaplaceSheets
     users: int
+
+    about_errors: ClassVar[str]
+    """What a reader of the table must know about errors and shares."""
+
+    @abstractmethod
+    def _plan_again(self, form: Form, epsilon: float) -> "QuestionnairePlan":
+        """Return the plan for another epsilon, or for fewer of the questions."""
+
+    @abstractmethod
+    def _ask_apart(self, number: int, sides: Sequence[Sequence[str]]) -> float:
+        """Return the worst half-width, in counts, of two questions in place of a table."""
+
+    @property
+    def coins(self) -> SheetCoins | None:
+        """Coins on all cells instead of this noise, where they were compared."""
+        return None
 
     @cached_property
     def lines(self) -> tuple[QuestionLine, ...]:
@@ -342,25 +354,9 @@ class QuestionnairePlan:
     def _compare_margins(self, number: int, question: Table) -> tuple[float, float]:
         """Return the worst margin of a table, and of two questions asked in its place."""
         sides = (question.rows, question.columns)
-        of_table = max(
-            self.mechanism.law_of_sum(number, len(side)).half_width(0.95) for side in sides
-        )
-        asked = [OneOf(text="margin", items=side) for side in sides]
-        group = self.mechanism.group_of(number)
-        others = [other for other in group.questions if other != number]
-        questions = self.form.questionnaire.questions
-        kept = [_without_branch(questions[other]) for other in others]
-        replaced = Questionnaire((*kept, *asked))
-        # In the table's own group and at its share of epsilon, or the comparison would be with
-        # another budget.
-        alone = QuestionGroup(group.epsilon, tuple(range(len(replaced))))
-        noise = JointNoise(
-            questionnaire=replaced,
-            groups=(alone,),
-            epsilon=self.mechanism.epsilon,
-            draws=self.mechanism.draws,
-        )
-        apart = max(noise.law(len(kept) + side).half_width(0.95) for side in range(2))
+        noise = self.mechanism.noise_in(self.users)
+        of_table = max(noise.law_of_sum(number, len(side)).half_width(0.95) for side in sides)
+        apart = self._ask_apart(number, sides)
         return 100 * of_table / self.users, 100 * apart / self.users
 
     @property
@@ -375,8 +371,11 @@ class QuestionnairePlan:
             return None
 
         def is_met(step: int) -> bool:
-            epsilon = _LEAST_EPSILON * 1.01**step
-            return make_plan(self.form, self.users, epsilon, self.mechanism.draws).is_met
+            try:
+                return self._plan_again(self.form, _LEAST_EPSILON * 1.01**step).is_met
+            # So small a share of epsilon may need tables of noise that are too long.
+            except ParameterError:
+                return False
 
         most = math.ceil(math.log(_LARGEST_EPSILON / _LEAST_EPSILON) / math.log(1.01))
         # Bisection needs one step at which the targets are met. Where epsilon 20 does not help no
@@ -405,9 +404,7 @@ class QuestionnairePlan:
             free = [line for line in plan.lines if line.number - 1 not in needed]
             worst = max(free, key=lambda line: line.half_width / (line.target or math.inf))
             dropped.append(kept.pop(worst.number - 1) + 1)
-            smaller = _keep(self.form, kept)
-            noise = self.mechanism
-            plan = make_plan(smaller, self.users, noise.epsilon, noise.draws)
+            plan = self._plan_again(_keep(self.form, kept), self.mechanism.epsilon)
         return tuple(sorted(dropped)) if plan.is_met else ()
 
     @property
@@ -452,14 +449,6 @@ class QuestionnairePlan:
         text = self.form.questionnaire.questions[number - 1].text
         return f"{number} ({text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'})"
 
-    @cached_property
-    def coins(self) -> SheetCoins | None:
-        """Coins on all cells instead of joint noise; None where they are surely worse."""
-        questions = self.form.questionnaire.questions
-        if sum(map(count_moves, questions)) < FEWEST_MOVES:
-            return None
-        return plan_coins(questions, self.users, self.mechanism.epsilon, self.mechanism.draws)
-
     @property
     def coins_are_better(self) -> bool:
         """Whether coins at delta 1e-6 would have smaller errors, by the measure of the search."""
@@ -467,7 +456,7 @@ class QuestionnairePlan:
             return False
         own = [line.half_width for line in self.lines]
         targets = self.form.targets
-        return _weigh(self.coins.half_widths, targets) < _weigh(own, targets)
+        return weigh_errors(self.coins.half_widths, targets) < weigh_errors(own, targets)
 
     def _advise_fewer(self, coins: SheetCoins) -> str:
         worst = max(self.lines, key=lambda line: line.half_width)
@@ -496,7 +485,7 @@ class QuestionnairePlan:
             "users": self.users,
             "epsilon": self.mechanism.epsilon,
             "mechanism": self.mechanism.name,
-            "noises": self.mechanism.draws,
+            "noises": getattr(self.mechanism, "draws", 1),
             "guarantee": self.mechanism.stated_guarantees()[0].to_dict(),
             "questions": [line.to_dict() for line in self.lines],
             "is_met": self.is_met,
@@ -507,7 +496,48 @@ class QuestionnairePlan:
         }
 
 
-def make_plan(form: Form, users: int, epsilon: float, draws: int = 1) -> QuestionnairePlan:
+@dataclass(frozen=True)
+class JointPlan(QuestionnairePlan):
+    """Questions in groups, each of which has joint noise."""
+
+    mechanism: JointNoise
+
+    about_errors: ClassVar[str] = (
+        "Questions of one group share one noise radius; a single answer loses at most the epsilon "
+        "of its group."
+    )
+
+    def _plan_again(self, form: Form, epsilon: float) -> QuestionnairePlan:
+        return make_plan(form, self.users, epsilon, self.mechanism.draws)
+
+    def _ask_apart(self, number: int, sides: Sequence[Sequence[str]]) -> float:
+        asked = [OneOf(text="margin", items=tuple(side)) for side in sides]
+        group = self.mechanism.group_of(number)
+        others = [other for other in group.questions if other != number]
+        questions = self.form.questionnaire.questions
+        kept = [_without_branch(questions[other]) for other in others]
+        replaced = Questionnaire((*kept, *asked))
+        # In the table's own group and at its share of epsilon, or the comparison would be with
+        # another budget.
+        alone = QuestionGroup(group.epsilon, tuple(range(len(replaced))))
+        noise = JointNoise(
+            questionnaire=replaced,
+            groups=(alone,),
+            epsilon=self.mechanism.epsilon,
+            draws=self.mechanism.draws,
+        )
+        return max(noise.law(len(kept) + side).half_width(0.95) for side in range(2))
+
+    @cached_property
+    def coins(self) -> SheetCoins | None:
+        """Coins on all cells instead of joint noise; None where they are surely worse."""
+        questions = self.form.questionnaire.questions
+        if sum(question.moves for question in questions) < FEWEST_MOVES:
+            return None
+        return plan_coins(questions, self.users, self.mechanism.epsilon, self.mechanism.draws)
+
+
+def make_plan(form: Form, users: int, epsilon: float, draws: int = 1) -> JointPlan:
     """Plan a questionnaire of which so many people answer, at this epsilon for all answers.
 
     draws: how many noises are added: 1 to a table, 2 by two servers
@@ -520,7 +550,7 @@ def make_plan(form: Form, users: int, epsilon: float, draws: int = 1) -> Questio
     mechanism = JointNoise(
         questionnaire=form.questionnaire, groups=groups, epsilon=loss, draws=draws, users=people
     )
-    return QuestionnairePlan(form, mechanism, people)
+    return JointPlan(form, mechanism, people)
 
 
 def _branch_of(question: Question) -> int | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from faircount.accounting.composition import coins_for_moves
 from faircount.core.questions import BlockKind, Question
-from faircount.core.questions.kinds import ChoiceQuestion, SeveralItems, SumQuestion
+from faircount.core.questions.kinds import SumQuestion
 from faircount.mechanisms.count_law import Z95
 
 DELTA = 1e-6
@@ -39,17 +39,6 @@ class SheetCoins:
     half_widths: tuple[float, ...]
 
 
-def count_moves(question: Question) -> int:
-    """Return how many cells of a question one person can move at once."""
-    if isinstance(question, ChoiceQuestion):
-        return 1 if question.is_binary else 2
-    if isinstance(question, SeveralItems):
-        # Other items instead of the chosen ones; or from no answer to as many as possible.
-        moved = min(2 * question.limit, len(question.items))
-        return max(moved, question.limit + 1) if question.may_be_missing else moved
-    return len(question.blocks)
-
-
 def plan_coins(
     questions: Sequence[Question], users: int, epsilon: float, draws: int
 ) -> SheetCoins | None:
@@ -60,7 +49,7 @@ def plan_coins(
     """
     if epsilon > _LARGEST_EPSILON:
         return None
-    moves = sum(map(count_moves, questions))
+    moves = sum(question.moves for question in questions)
     coins = coins_for_moves(epsilon, DELTA, moves)
     # A fair coin has the variance 1/4.
     deviation = math.sqrt(draws * coins / 4)

@@ -170,7 +170,7 @@ def test_forged_reports_do_not_pass() -> None:
 
 def test_cells_outside_their_range_are_corrupt() -> None:
     mechanism = make_mechanism((OneOf(text="a", items=("x", "y", "z")),), users=20)
-    reach = mechanism._reaches[3]
+    reach = mechanism.reaches[3]
     fine = np.array([25, -9, 4, 20 + reach, -reach, 0])
     q = mechanism.modulus
     assert mechanism.decode(from_signed(fine, q), 20).tolist() == fine.tolist()

@@ -114,7 +114,7 @@ def test_both_servers_draw_the_whole_noise_for_all_cells() -> None:
     mechanism = make_mechanism(users=5)
     one = mechanism.server_noise(SeededStream(1))
     assert one.shape == (mechanism.N,)
-    spread = [mechanism.law(number).variance for number in range(len(QUESTIONS))]
+    spread = [mechanism.noise_in(5).law(number).variance for number in range(len(QUESTIONS))]
     alone = [mechanism._noise_of_one.law(number).variance for number in range(len(QUESTIONS))]
     assert spread == pytest.approx([2 * variance for variance in alone])
 
@@ -122,8 +122,8 @@ def test_both_servers_draw_the_whole_noise_for_all_cells() -> None:
 def test_noise_never_leaves_the_field() -> None:
     """The largest noise of both servers together, in every cell, with nobody or everybody in it."""
     mechanism = make_mechanism(users=20)
-    most = np.array(mechanism._reaches)
-    tops = 20 * np.array(mechanism._tops)
+    most = np.array(mechanism.reaches)
+    tops = 20 * np.array(mechanism.tops)
     for cells in (-most, tops + most):
         residues = from_signed(cells, mechanism.modulus)
         signed = residues.astype(np.int64)
@@ -135,7 +135,7 @@ def test_noise_never_leaves_the_field() -> None:
 def test_a_cell_outside_its_range_is_corrupt(side) -> None:
     """Yes/no has no total that would show it; the number's cell is wider and shows less."""
     mechanism = make_mechanism((YesNo(text="a"), Number(text="b", low=0, high=9)), users=20)
-    reach = mechanism._reaches[0]
+    reach = mechanism.reaches[0]
     edge = -reach if side < 0 else 20 + reach
     fine = from_signed(np.array([edge, 5]), mechanism.modulus)
     assert mechanism.decode(fine, 20).tolist() == [edge, 5]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from visits import visit_until_over
 
 import faircount as fc
 from faircount.cli import main
@@ -212,14 +213,15 @@ def requirements(staff: Path, **terms: Any) -> SurveyRequirements:
 @pytest.mark.parametrize(
     ("terms", "reason"),
     [
-        ({"topology": EXPLICIT}, "participants draw the noise there"),
-        ({"topology": MASKED}, "participants draw the noise there"),
         ({"topology": TWO_STAGE}, "would single people out"),
-        ({"mechanism": "dpds"}, "nobody knows that for all answers"),
+        ({"mechanism": "dpds"}, "The same coin for all questions protects less .*nobody knows"),
         ({"mechanism": "tss"}, "would single people out"),
+        ({"mechanism": "tss-prime"}, "would single people out"),
         ({"mechanism": "placed-coins"}, "prove the coins of all answers"),
         ({"mechanism": "server-laplace"}, "draws noise for one question"),
-        ({"mechanism": "laplace"}, "counts the answers to one question"),
+        ({"mechanism": "laplace"}, "laplace-sheets draws the same for several"),
+        ({"mechanism": "grr", "topology": MASKED}, "each would get a part of epsilon"),
+        ({"mechanism": "server-joint", "topology": EXPLICIT}, "runs laplace-sheets"),
     ],
 )
 def test_what_cannot_carry_several_questions_says_why(
@@ -227,6 +229,81 @@ def test_what_cannot_carry_several_questions_says_why(
 ) -> None:
     with pytest.raises(RefusedError, match=reason):
         advise(requirements(staff, **terms))
+
+
+@pytest.mark.parametrize("topology", [EXPLICIT, MASKED])
+def test_topologies_without_proofs_run_the_noise_of_participants(
+    staff: Path, topology: Topology
+) -> None:
+    advice = advise(requirements(staff, topology=topology))
+    assert advice.mechanism.name == "laplace-sheets"
+    assert not advice.proven
+    assert advice.minimum == 285
+    assert "Participants make the noise" in advice.description
+    assert "no proofs that a report is one sheet" in advice.description
+    joint = advise(requirements(staff))
+    assert advice.half_width_95 > joint.half_width_95
+    # The same mechanism runs in servers if its owner does without proofs.
+    unproven = advise(requirements(staff, mechanism="laplace-sheets"))
+    assert unproven.mechanism == advice.mechanism
+
+
+def test_names_of_groups_are_for_joint_noise(staff: Path) -> None:
+    staff.write_text(STAFF.replace("[[question]]", '[[question]]\ngroup = "all"'))
+    with pytest.raises(ParameterError, match="leave group out of all questions"):
+        advise(requirements(staff, topology=MASKED))
+
+
+@pytest.mark.parametrize("topology", ["masked", "explicit"])
+def test_sheets_between_participants_from_the_commands_to_the_exports(
+    both_apps: Any, staff: Path, tmp_path: Path, topology: str
+) -> None:
+    """At so large an epsilon the noise is 0, except with probability 10^-7."""
+    staff.write_text(STAFF.replace("high = 50", "high = 3"))
+    folder = tmp_path / "survey"
+    created = run(
+        *("survey", "create", folder, "--servers", both_apps.servers_file),
+        *("--questionnaire", staff, "--users", "6", "--epsilon", "400", "--minimum", "5"),
+        *("--topology", topology, "--population", "staff", "--budget", "800", "2e-6"),
+    )
+    assert created.exit_code == 0, created.output
+    text = " ".join(created.stdout.split())
+    assert f"Mechanism: laplace-sheets, topology: {topology}" in text
+    assert "Every question has noise of its own" in text
+    assert run("survey", "invite", folder).exit_code == 0
+    assert run("survey", "open", folder).exit_code == 0
+    survey = Survey.at(folder)
+    first, second, *others = links(survey)
+    # Asked one by one, from a file, and by a program.
+    typed = "1\n2\n1 3\n2\n2\ny\n"
+    asked = run("answer", first, "--state", tmp_path / "0.device", typed=typed)
+    assert asked.exit_code == 0, asked.output
+    file = tmp_path / "sheet.json"
+    file.write_text(json.dumps({"Which site?": "East", "2": "no", "4": 3, "5": "very"}))
+    named = run("answer", second, "--answers", file, "--yes", "--state", tmp_path / "1.device")
+    assert named.exit_code == 0, named.output
+    for number, link in enumerate(others, 2):
+        part = fc.connect(link, state=tmp_path / f"{number}.device")
+        part.answer({"Which site?": None, 2: True, 4: 1, "How satisfied are you?": "partly"})
+    devices = enumerate((first, second, *others))
+    visit_until_over(
+        survey, [connect(link, state=tmp_path / f"{number}.device") for number, link in devices]
+    )
+    shown = run("survey", "result", folder, "--csv", tmp_path / "result.csv", "--json")
+    assert shown.exit_code == 0, shown.output
+    result = survey.result()
+    assert result.included == 6
+    assert result.cells.tolist() == [*(1, 0, 1, 4), 5, *(1, 0, 1, 0, 5), 2 + 3 + 4, 1 + 2 + 4]
+    assert result.guarantee.epsilon == 400.0
+    rows = (tmp_path / "result.csv").read_text().splitlines()
+    assert any("Would you recommend us?" in row and "yes" in row for row in rows)
+    label = run("survey", "label", folder, "--json")
+    assert label.exit_code == 0, label.output
+    assert sum(part["epsilon"] for part in json.loads(label.stdout)["single_answer"]) == (
+        pytest.approx(400.0)
+    )
+    again = survey.repeat()
+    assert again.params.mechanism == survey.params.mechanism
 
 
 def test_a_question_from_which_nothing_is_learned_is_refused(

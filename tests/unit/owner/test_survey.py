@@ -1,7 +1,6 @@
 """A survey from its owner's folder to its result, over the HTTP calls of the real servers."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -9,6 +8,7 @@ from unittest.mock import Mock
 import httpx
 import pytest
 from click.testing import CliRunner, Result
+from visits import visit_until_over
 
 from faircount.cli import main
 from faircount.client.calls import RemoteServer, RetryPolicy
@@ -53,23 +53,6 @@ def connect_all(survey: Survey, folder: Path) -> list[Participation]:
         link = invitee.code.link(survey.owner.public_address)
         participations.append(connect(link, state=folder / f"{number}.device"))
     return participations
-
-
-def visit_until_over(survey: Survey, participations: list[Participation]) -> None:
-    """Everybody visits and the owner closes the phase, until the survey is over."""
-    end = time.monotonic() + 180
-    while True:
-        now = survey.servers.status(survey.params)
-        for participation in participations:
-            participation.visit()
-        if all(participation.status().is_over for participation in participations):
-            return
-        assert time.monotonic() < end, now
-        if now["phase"] in survey.params.topology.phases and "participants" in now["waits_for"]:
-            phase = {"phase": now["phase"], "attempt": now["attempt"]}
-            survey.servers.request(survey.params, "close", **phase)
-        else:
-            time.sleep(0.05)
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)

@@ -12,8 +12,8 @@ from faircount.core.entropy import SeededStream
 from faircount.core.questions import AnyOf, MostOf, Number, OneOf, Question, Questionnaire, YesNo
 from faircount.core.questions.form import make_form
 from faircount.estimation.sheet_result import QuestionnaireResult
-from faircount.planning.questionnaire import block_range, make_plan
-from faircount.planning.sheet_coins import count_moves, plan_coins
+from faircount.planning.questionnaire import make_plan
+from faircount.planning.sheet_coins import plan_coins
 
 
 def yes(number: int, **fields: Any) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def test_runs_reproduce_the_errors_of_the_plan(questions: list[dict[str, Any]]) 
     drawn = np.array([plan.mechanism.release(nothing, stream) for _ in range(RUNS)])
     for number, line in enumerate(plan.lines):
         block = plan.form.questionnaire.questions[number].blocks[0]
-        reach = block_range(block.kind, block.bound)
+        reach = block.reach
         # One cell of each question: the cells of a question are not independent.
         noise = np.abs(drawn[:, slices[number].start])
         most = round(line.half_width * 300 / 100 * reach)
@@ -118,7 +118,7 @@ def test_coins_keep_the_budget_for_all_cells_that_one_person_moves() -> None:
         "few": MostOf(text="q", items=("a", "b", "c"), most=2, skip=True),
         "number": Number(text="q", low=0, high=9),
     }
-    counted = {name: count_moves(question) for name, question in moves.items()}
+    counted = {name: question.moves for name, question in moves.items()}
     assert counted == {"yes": 1, "any": 4, "most": 4, "few": 3, "number": 1}
 
 
@@ -136,7 +136,7 @@ def test_no_pair_of_sheets_moves_more_cells_than_are_counted(name: str) -> None:
     valid = filter(form.is_valid, product(range(2), repeat=question.bits))
     cells = [np.array(form.open(bits)) for bits in valid]
     moved = max(int((one != other).sum()) for one, other in product(cells, repeat=2))
-    assert moved == count_moves(question)
+    assert moved == question.moves
 
 
 def test_questions_alike_share_a_group_and_unlike_ones_do_not() -> None:

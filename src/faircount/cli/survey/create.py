@@ -316,6 +316,7 @@ def _operators(survey: "Survey") -> "Iterator[dict[str, str]]":
 
 def _notes_about(survey: "Survey", own_budget: bool) -> list[str]:
     """What an owner should think about before inviting people."""
+    from faircount.mechanisms.laplace_sheets import LaplaceSheets
     from faircount.planning.question import cautions
     from faircount.protocol.survey.operators import has_one_operator
 
@@ -339,6 +340,11 @@ def _notes_about(survey: "Survey", own_budget: bool) -> list[str]:
         notes.append(
             "without proofs a malicious client can change any count; --mechanism auto chooses one "
             "with proofs"
+        )
+    if params.topology.supports_proofs and isinstance(params.mechanism, LaplaceSheets):
+        notes.append(
+            "the page in a browser cannot draw this noise: participants need `faircount answer` or "
+            "Python"
         )
     # Parameters cannot be changed: a population that is not named now cannot be named later.
     if own_budget:

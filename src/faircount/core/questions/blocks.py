@@ -32,6 +32,11 @@ class Block:
     cells: int
     bound: int = 1
 
+    @property
+    def reach(self) -> int:
+        """By how much one person can change a cell."""
+        return self.bound if self.kind is BlockKind.NUMBER else 1
+
 
 @dataclass(frozen=True, slots=True)
 class Constraint:

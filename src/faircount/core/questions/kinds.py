@@ -137,6 +137,11 @@ class Question(ABC):
 
     @property
     @abstractmethod
+    def moves(self) -> int:
+        """How many cells one person can move at once by giving another answer."""
+
+    @property
+    @abstractmethod
     def size(self) -> str:
         """The kind with its size, as in "one of 5"."""
 
@@ -189,6 +194,11 @@ class ChoiceQuestion(Question):
         if self.is_binary:
             return (Block(BlockKind.ANY, 1),)
         return (Block(BlockKind.ONE, self.bits),)
+
+    @property
+    def moves(self) -> int:
+        """One count goes up and another one down; of two answers one is counted."""
+        return 1 if self.is_binary else 2
 
     def check_answer(self, answer: object) -> int:
         """Return a position among the answers; None is "prefer not to say"."""
@@ -378,6 +388,12 @@ class SeveralItems(Question):
             items = Block(BlockKind.ANY, len(self.items))
         return (items, Block(BlockKind.ANY, 1)) if self.may_be_missing else (items,)
 
+    @property
+    def moves(self) -> int:
+        """Other items instead of the chosen ones; or from no answer to as many as possible."""
+        moved = min(2 * self.limit, len(self.items))
+        return max(moved, self.limit + 1) if self.may_be_missing else moved
+
     def check_answer(self, answer: object) -> tuple[int, ...] | None:
         """Return the sorted positions of the chosen items; None is "prefer not to say"."""
         if answer is None and self.may_be_missing:
@@ -499,6 +515,11 @@ class SumQuestion(Question):
         """The sum, and the number of people who answered."""
         total = Block(BlockKind.NUMBER, 1, self.largest)
         return (total, Block(BlockKind.ANY, 1)) if self.may_be_missing else (total,)
+
+    @property
+    def moves(self) -> int:
+        """The sum and, from no answer to the largest one, the number of people who answered."""
+        return len(self.blocks)
 
     def check_answer(self, answer: object) -> int | None:
         """Return a whole number of steps; None is "prefer not to say"."""

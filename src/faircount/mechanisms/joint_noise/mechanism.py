@@ -16,8 +16,7 @@ from faircount.accounting.guarantee import COLLECTOR, Adversary, Relation
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError
-from faircount.core.questions import BlockKind, Question, QuestionGroup, Questionnaire
-from faircount.core.questions.kinds import SeveralItems, SumQuestion
+from faircount.core.questions import BlockKind, QuestionGroup, Questionnaire
 from faircount.core.questions.questionnaire import EPSILON_BITS
 from faircount.core.validation import check_epsilon, check_integer, check_positive
 from faircount.mechanisms.base import Collected, Mechanism, set_fields
@@ -26,6 +25,7 @@ from faircount.mechanisms.joint_noise.balls import Ball, CubeBall, UniformIntege
 from faircount.mechanisms.joint_noise.laws import cell_law, sum_law
 from faircount.mechanisms.joint_noise.losses import informed_share
 from faircount.mechanisms.joint_noise.radius import RadiusTable, check_scaled, radius_table
+from faircount.mechanisms.sheets import extreme_sheets
 from faircount.mechanisms.worst_pair import Marginal, WorstPair
 
 # A number that is alone in its group may have balls of an L-th part of its range at an L-th part of
@@ -181,6 +181,26 @@ class JointNoise(Mechanism):
         """Return what a single answer to a question loses at most: the epsilon of its group."""
         return float(self.group_of(question).epsilon)
 
+    def noise_in(self, included: int) -> "JointNoise":
+        """Return the noise of a result, which is the same for any number of people."""
+        return self
+
+    def fit(self, question: int, cells: Sequence[float], included: int) -> tuple[float, ...]:
+        """Return the cells of a question as they are: their noise adds up to 0 already."""
+        return tuple(cells)
+
+    def law_of_scores(self, question: int, weights: Sequence[int]) -> None:
+        """Return nothing: the cells are not independent, and nobody has computed that law."""
+
+    def contrast_variance(self, question: int, weights: Floats) -> float:
+        """Return the variance of a weighted sum of the cells of a one-of question.
+
+        Any two cells have the covariance -V / (N - 1), so that only differences of weights count.
+        """
+        cells = len(weights)
+        centred = weights - weights.mean()
+        return self.law(question).variance * cells / (cells - 1) * float(centred @ centred)
+
     def law(self, question: int, block: int = 0) -> NoiseLaw:
         """Return the law of the noise in a cell of a question's block."""
         noise, place = self._places[question]
@@ -267,11 +287,10 @@ class JointNoise(Mechanism):
         should is what the audit learns from its runs.
         """
         small = replace(self, users=1, draws=1)
-        sheets = []
-        for side in range(2):
-            answers = [_extremes(question)[side] for question in self.questionnaire.questions]
-            sheets.append(np.array([self.questionnaire.open(self.questionnaire.encode(answers))]))
-        first, second = sheets
+        first, second = (
+            np.array([self.questionnaire.open(self.questionnaire.encode(sheet))])
+            for sheet in extreme_sheets(self.questionnaire)
+        )
         channel = Channel(1.0, noise=small.law(0))
         marginal = Marginal.for_added_noise(channel, int(first[0, 0]), int(second[0, 0]))
         return WorstPair(small, first, second, (marginal,), small)
@@ -311,18 +330,6 @@ class JointNoise(Mechanism):
     def losses(self, adversary: Adversary) -> Losses | None:
         """Return a randomized response per group: what it loses exactly, or a bound of it."""
         return None if adversary == COLLECTOR else Losses(self._responses, self.table_delta)
-
-
-def _extremes(question: Question) -> tuple[object, object]:
-    """Return two answers that are as far apart as answers can be.
-
-    With skip, one of them is "prefer not to say", so that its cell moves together with the others.
-    """
-    if isinstance(question, SeveralItems):
-        return None if question.may_be_missing else (), tuple(range(question.limit))
-    if isinstance(question, SumQuestion):
-        return None if question.may_be_missing else 0, question.largest
-    return 0, 1
 
 
 def split_epsilon(

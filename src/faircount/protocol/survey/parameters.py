@@ -24,7 +24,7 @@ from faircount.core.validation import check_integer
 from faircount.mechanisms.base import Mechanism
 from faircount.mechanisms.registry import shared_mechanisms
 from faircount.mechanisms.secret_shared import FieldMechanism, OneQuestion, as_field_mechanism
-from faircount.mechanisms.server_sheets import ServerSheets
+from faircount.mechanisms.sheets import SheetMechanism
 from faircount.protocol.survey.remaining_privacy import minimum_responses, remaining_guarantee
 from faircount.protocol.survey.topology import Topology, topology_named
 from faircount.protocol.wire import canonical_json as canonical
@@ -174,7 +174,7 @@ class SurveyParameters:
         """
         if len(self.questionnaire) == 1:
             return None
-        if not isinstance(self.mechanism, ServerSheets):
+        if not isinstance(self.mechanism, SheetMechanism):
             return self.epsilon
         numbers = range(len(self.questionnaire))
         return max(self.mechanism.answer_epsilon(number) for number in numbers)

@@ -22,9 +22,12 @@ registers an instance, and `faircount.protocol` loads all of them; nothing else 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from faircount.core.errors import ParameterError
+from faircount.core.questions import MostOf, Number, OneOf, QuestionGroup, Questionnaire
+from faircount.mechanisms.laplace_sheets import LaplaceSheets
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.survey.phases import Phase
@@ -70,6 +73,37 @@ def noiseless_mechanism(users: int) -> FieldMechanism:
     One item per participant, so that a count of 2 is somebody counted twice.
     """
     return DPDS(items=users, users=users, p=1.0)
+
+
+def trial_questionnaire(users: int) -> Questionnaire:
+    """Three questions for tests, the first with one item per participant, as above."""
+    items = tuple(str(user) for user in range(max(3, users)))
+    return Questionnaire(
+        (
+            OneOf(text="Who?", items=items),
+            MostOf(text="Which two?", items=("a", "b", "c"), most=2),
+            Number(text="How many?", low=Fraction(0), high=Fraction(3), skip=True),
+        )
+    )
+
+
+def trial_sheets(users: int) -> tuple[FieldMechanism, dict[str, Any]]:
+    """Sheets between participants for tests, of whom three have to stay, and the promise.
+
+    The noise is 0 except with probability 10^-9: every cell loses 25 per step.
+    """
+    questionnaire = trial_questionnaire(users)
+    questions = questionnaire.questions
+    shares = [25 * question.moves * question.blocks[0].reach for question in questions]
+    groups = tuple(QuestionGroup.of(share, [number]) for number, share in enumerate(shares))
+    mechanism = LaplaceSheets(
+        questionnaire=questionnaire,
+        groups=groups,
+        epsilon=float(sum(shares)),
+        users=users,
+        dropouts=max(0, users - 3),
+    )
+    return mechanism, {"epsilon": mechanism.epsilon}
 
 
 class Topology(ABC):

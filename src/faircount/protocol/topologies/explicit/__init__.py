@@ -26,13 +26,21 @@ masks, and sets only shrink. A pair whose shares cannot be decrypted is left out
 complains in the first attempt, and never later.
 """
 
+from typing import Any
+
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.peers import vectors
 from faircount.protocol.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.phases import Phase
-from faircount.protocol.survey.topology import Attendance, Size, Topology
+from faircount.protocol.survey.topology import (
+    Attendance,
+    Size,
+    Topology,
+    noiseless_mechanism,
+    trial_sheets,
+)
 from faircount.protocol.topologies.explicit import completion
 from faircount.protocol.topologies.explicit.aggregator import ExplicitAggregator
 from faircount.protocol.topologies.explicit.coordinator import ExplicitCoordinator
@@ -67,6 +75,10 @@ class Explicit(Topology):
                 f"explicit: a sum needs at least {params.phi + 2} participants, so that two are "
                 f"left to hide each other when {params.phi} collude: invite more"
             )
+
+    def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+        """One question; in the variant sheets."""
+        return trial_sheets(users) if variant else (noiseless_mechanism(users), {})
 
     def bytes_sent(self, mechanism: FieldMechanism) -> int:
         """Enrolment, an encrypted share for everybody else, the sum and its encrypted seed."""

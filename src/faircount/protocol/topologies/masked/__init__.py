@@ -40,7 +40,13 @@ from faircount.protocol.peers import vectors
 from faircount.protocol.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.phases import Phase
-from faircount.protocol.survey.topology import Attendance, Size, Topology, noiseless_mechanism
+from faircount.protocol.survey.topology import (
+    Attendance,
+    Size,
+    Topology,
+    noiseless_mechanism,
+    trial_sheets,
+)
 from faircount.protocol.topologies.masked import completion
 from faircount.protocol.topologies.masked.aggregator import MaskedAggregator
 from faircount.protocol.topologies.masked.coordinator import MaskedCoordinator
@@ -117,9 +123,13 @@ class Masked(Topology):
         return {"k": k, "t": t}
 
     def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
-        """A complete graph; in the variant a sparse one, which can fall apart."""
+        """A complete graph; in the variant sheets, and a sparse graph, which can fall apart."""
         is_sparse = bool(variant) and users > 5
-        return noiseless_mechanism(users), {"k": 4 if is_sparse else users - 1, "t": 2}
+        terms = {"k": 4 if is_sparse else users - 1, "t": 2}
+        if not variant:
+            return noiseless_mechanism(users), terms
+        mechanism, promise = trial_sheets(users)
+        return mechanism, {**terms, **promise}
 
     def bytes_sent(self, mechanism: FieldMechanism) -> int:
         """Enrolment, an encrypted key share per neighbour, the vector and its encrypted seed.

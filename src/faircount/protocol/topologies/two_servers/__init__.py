@@ -28,11 +28,9 @@ proof of validity (`validity`), which both servers check together.
 """
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 from faircount.core.errors import ParameterError
-from faircount.core.questions import MostOf, Number, OneOf, Questionnaire
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_joint import ServerJoint
@@ -46,6 +44,7 @@ from faircount.protocol.survey.topology import (
     Attendance,
     Topology,
     noiseless_mechanism,
+    trial_questionnaire,
 )
 from faircount.protocol.topologies.two_servers.aggregator import TwoServersAggregator
 from faircount.protocol.topologies.two_servers.coordinator import TwoServersCoordinator
@@ -133,14 +132,7 @@ class TwoServers(Topology):
         """
         if variant % 2 == 1:
             return noiseless_mechanism(users), {}
-        questionnaire = Questionnaire(
-            (
-                # One item per participant, so that a count of 2 is somebody counted twice.
-                OneOf(text="Who?", items=tuple(str(user) for user in range(max(3, users)))),
-                MostOf(text="Which two?", items=("a", "b", "c"), most=2),
-                Number(text="How many?", low=Fraction(0), high=Fraction(10), skip=True),
-            )
-        )
+        questionnaire = trial_questionnaire(users)
         groups = split_epsilon(40.0, [range(len(questionnaire))])
         mechanism = ServerSheets(
             questionnaire=questionnaire, groups=groups, epsilon=40.0, users=users
