@@ -22,6 +22,7 @@ from pathlib import Path
 
 from security_checks import (
     dashboard,
+    levels,
     owner,
     page,
     peers,
@@ -48,6 +49,7 @@ MUTANTS = (
     *owner.MUTANTS,
     *page.MUTANTS,
     *questions.MUTANTS,
+    *levels.MUTANTS,
 )
 
 

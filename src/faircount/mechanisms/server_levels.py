@@ -15,12 +15,13 @@ one that an honest device can make, and the number of people inside is the same 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircount.accounting.composition import Losses, compose
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Relation
@@ -30,7 +31,7 @@ from faircount.accounting.levels import (
     Levels,
     second_table_pairs,
 )
-from faircount.core.arrays import Floats, Ints
+from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import ParameterError
 from faircount.core.questions import Constraint, OneOf, QuestionGroup, Questionnaire, Sheet, YesNo
@@ -38,11 +39,13 @@ from faircount.core.questions.blocks import Weights
 from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.core.questions.questionnaire import MOST_BITS
 from faircount.core.validation import check_epsilon, check_integer
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.joint_noise.balls import CubeBall
 from faircount.mechanisms.joint_noise.laws import cell_law
 from faircount.mechanisms.joint_noise.mechanism import GroupNoise, split_epsilon
+from faircount.mechanisms.server_noise import AGGREGATORS, is_server
 from faircount.mechanisms.server_sheets import ServerSheets
+from faircount.mechanisms.worst_pair import Marginal, WorstPair
 
 KINDS = (OneOf.kind, YesNo.kind)
 """Questions with exactly one answer: with others, answer and level together would cost eL."""
@@ -138,8 +141,8 @@ class ServerLevels(ServerSheets):
         count = self._sizes[0]
         for (_, outside), size in pairs[1:]:
             # Inside at the first question or outside at this one, and never both.
-            # check: one-side - who is inside for some questions only spoils the number inside
             bits = [*range(first, first + count), *range(outside, outside + size)]
+            # check: one-side - who is inside for some questions only spoils the number inside
             found.append(_adds_up_to_one(bits))
         return tuple(found)
 
@@ -332,6 +335,53 @@ class ServerLevels(ServerSheets):
         if Fraction(check_epsilon(epsilon)) < self.levels[-1].epsilon and losses is not None:
             ideal = compose([losses.pairs], epsilon=epsilon)
         return min(1.0, ideal + self.table_delta)
+
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
+        """Return two sheets of a person of the weakest level that differ in every answer."""
+        last = len(self.levels) - 1
+        sheets = [(answer,) * len(self.questionnaire) for answer in range(2)]
+        return self.pair_of((sheets[0], last), (sheets[1], last), adversary)
+
+    def pair_of(
+        self, first: tuple[Sheet, int], second: tuple[Sheet, int], adversary: Adversary | None
+    ) -> WorstPair:
+        """Return the pair of two states of one person, each a sheet and a level of either end.
+
+        The laws of a cell of each table are known exactly. Whether the cells together tell more
+        than they should is what an audit learns from its runs.
+        """
+        against = self.default_adversary if adversary is None else adversary
+        small = replace(self, users=1, dropouts=0)
+        states = [small.cells_of(*state) for state in (first, second)]
+        draws = 1 if is_server(against) else 2
+        laws = [
+            cell_law(self.noises[0].balls, 0, self.noises[0].scaled, draws),
+            cell_law(_CELL, 0, self.scaled_halves[0], draws),
+        ]
+        marginals = []
+        for law, cell in zip(laws, (0, self.base_cells), strict=True):
+            channel = Channel(1.0, noise=law)
+            one, other = (int(state[cell]) for state in states)
+            marginals.append(Marginal.for_added_noise(channel, one, other))
+        before, after = (state[None] for state in states)
+        return WorstPair(small, before, after, tuple(marginals), small, against)
+
+    def adversary_view(
+        self, responses: Residues, answers: NDArray[Any], copies: int, adversary: Adversary
+    ) -> Ints:
+        """Return a cell of each table, all others, and what a server knows: its own noise."""
+        cells = self._signed_sums(responses)
+        known = self._signed_sums(responses[self.n + int(adversary in AGGREGATORS)][None])
+        if is_server(adversary):
+            cells = cells - known
+        order = [
+            0,
+            self.base_cells,
+            *range(1, self.base_cells),
+            *range(self.base_cells + 1, self.N),
+        ]
+        view = cells[order]
+        return np.concatenate([view, known] if is_server(adversary) else [view])[None]
 
     def level_guarantees(self, adversary: Adversary | None = None) -> tuple[LevelGuarantee, ...]:
         """Return what is guaranteed to the people of every level, the strongest first."""

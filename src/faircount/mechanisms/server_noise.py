@@ -30,8 +30,8 @@ from faircount.mechanisms.worst_pair import WorstPair
 S1_AND_USERS = Adversary(AdversaryCode.S1_AND_PARTICIPANTS)
 S2_AND_USERS = Adversary(AdversaryCode.S2_AND_PARTICIPANTS)
 
-# The aggregator as an adversary.
-_AGGREGATORS = (S2, S2_AND_USERS)
+AGGREGATORS = (S2, S2_AND_USERS)
+"""The aggregator as an adversary."""
 
 # Adversary -> the assumption about the other server, whose noise protects from it.
 _RELIED_ON = {S1: S2_NOISE, S1_AND_USERS: S2_NOISE, S2: S1_NOISE, S2_AND_USERS: S1_NOISE}
@@ -108,7 +108,7 @@ class ServerNoise(NoiseOfServers, VerifiedVotes):
     ) -> Ints:
         """Return the sums of two items per survey; a server knows its own noise besides."""
         # The rows after those of the users are the noise of the coordinator and the aggregator.
-        own = responses[self.n + int(adversary in _AGGREGATORS)][None]
+        own = responses[self.n + int(adversary in AGGREGATORS)][None]
         sums = self._signed_sums(responses).reshape(copies, 2)
         return self.view_of_sums(sums, self._signed_sums(own).reshape(copies, 2), adversary)
 
@@ -116,7 +116,7 @@ class ServerNoise(NoiseOfServers, VerifiedVotes):
         self, sums: Ints, log: SurveyLog, answers: NDArray[Any], adversary: Adversary
     ) -> Ints:
         """Return the published sums; a server knows its own noise besides."""
-        known = log.noise[adversary not in _AGGREGATORS][:2]
+        known = log.noise[adversary not in AGGREGATORS][:2]
         view: Ints = self.view_of_sums(sums[None], known[None], adversary)[0]
         return view
 

@@ -186,6 +186,22 @@ def test_cells_outside_their_range_are_corrupt() -> None:
     assert add(from_signed(fine, q), from_signed(-fine, q), q).sum() == 0
 
 
+def test_each_server_draws_each_table_from_a_stream_of_its_own(monkeypatch) -> None:
+    drawn = []
+    original = ServerLevels.noise_from
+
+    def noise_from(self, streams):
+        drawn.extend(stream.bytes(16) for stream in streams)
+        return original(self, streams)
+
+    monkeypatch.setattr(ServerLevels, "noise_from", noise_from)
+    sheets, levels = make_people(12, seed=3)
+    play(sheets, make_mechanism(), SERVERS, entropy=SeededStream(4), levels=levels)
+    # Two tables of two servers, and no two of the streams are the same.
+    assert len(drawn) >= 4
+    assert len(set(drawn)) == 4
+
+
 # --- parameters
 
 

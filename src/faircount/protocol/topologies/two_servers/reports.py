@@ -207,8 +207,8 @@ class AggregateContext:
         )
         # The stream is bound to manifest and set: another set would get other noise, so that the
         # difference of two aggregate shares would not show one report without noise.
+        # check: noise-per-table - equal noise in two tables cancels in their difference
         streams = [
-            # check: noise-per-table - equal noise in two tables cancels in their difference
             noise_stream(self.params, server, secret, self.manifest_hash, self.members, tag)
             for tag in self.mechanism.noise_tags
         ]
