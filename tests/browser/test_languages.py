@@ -164,6 +164,7 @@ def test_no_sentence_of_the_dashboard_is_missing_or_idle() -> None:
         "unit_hours",
     }
     made |= {f"kind_{kind}" for kind in KINDS}
+    made |= {f"protection_{who}" for who in ("one", "levels")} | {"level_name", "level_epsilon"}
     made |= {f"question_{move}" for move in MOVES} | {f"{move}Label" for move in MOVES}
     made |= ENDING_SENTENCES | GUARANTEE_SENTENCES
     assert made <= defined

@@ -7,6 +7,13 @@ from typing import Any
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.questions.kinds import SumQuestion
 from faircount.dashboard.error_payload import error_payload
+from faircount.dashboard.levels import (
+    check_kinds,
+    describe_gain,
+    describe_levels,
+    form_of_levels,
+    read_levels,
+)
 from faircount.dashboard.question_fields import check_texts, fields_of, questions_of
 from faircount.dashboard.sheets import people_of_sheet
 from faircount.owner.advice import Advice, SurveyRequirements, advise
@@ -39,11 +46,20 @@ def wishes_of(form: Form) -> SurveyRequirements:
     # An empty field means the minimum that fits the mechanism.
     written = _text(form, "minimum")
     minimum = parse_minimum(written, users) if written else None
-    epsilon = _positive(form, "epsilon")
-    rate = _response_rate(form)
-    return SurveyRequirements(
-        questions, users, epsilon, _delta(form), minimum=minimum, response_rate=rate
+    levels = read_levels(form)
+    # The population is charged what the weakest level loses: nobody knows who lost less.
+    epsilon = _positive(form, "epsilon") if levels is None else levels.most
+    wishes = SurveyRequirements(
+        questions,
+        users,
+        epsilon,
+        _delta(form),
+        minimum=minimum,
+        response_rate=_response_rate(form),
+        levels=levels,
     )
+    check_kinds(wishes)
+    return wishes
 
 
 def people_of(form: Form) -> People | None:
@@ -121,6 +137,7 @@ def form_of(params: SurveyParameters, owner: OwnerFile) -> Form:
         **_duration_of(params.phase_seconds[0]),
         "invitation_language": owner.language,
         "epsilon": f"{params.epsilon:g}",
+        **form_of_levels(params),
         "delta": f"{params.delta:g}",
         "population": "" if is_unnamed else params.population,
         "budget_epsilon": f"{epsilon:g}",
@@ -188,6 +205,9 @@ def advice(form: Form) -> dict[str, Any]:
         "questions": _previews(found),
         "epsilon": wishes.epsilon,
         "delta": wishes.delta,
+        "levels": describe_levels(wishes.levels),
+        "gain": describe_gain(found),
+        "costly": wishes.levels is not None and wishes.levels.is_costly,
     }
 
 

@@ -4,6 +4,7 @@ Answers that the owner wrote are texts. Everything else, such as "prefer not to 
 means, is a code that the page words itself, with as many decimals as in exported files.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from faircount.core.questions import Question, Table
@@ -41,11 +42,7 @@ def describe_result(result: QuestionnaireResult) -> list[Described]:
 def describe_question(found: QuestionEstimates) -> Described:
     """One question: its rows with labels, numbers and decimals, and the range of its mean."""
     question = found.question
-    rows = []
-    for place, row in enumerate(found.estimates):
-        bounds = {"estimate": row.estimate, "low": row.low, "high": row.high}
-        shown = {"consistent": row.consistent, "decimals": decimals_of(found, row)}
-        rows.append({**describe_row(found, place), **bounds, **shown})
+    rows = describe_rows(found, found.estimates)
     texts = [question.text]
     sides = None
     if isinstance(question, Table):
@@ -64,6 +61,16 @@ def describe_question(found: QuestionEstimates) -> Described:
         "sides": sides,
         "rows": rows,
     }
+
+
+def describe_rows(found: QuestionEstimates, estimates: Sequence[Estimate]) -> list[Described]:
+    """Estimates of a question, which are about the same as its own in the same place."""
+    rows = []
+    for place, row in enumerate(estimates):
+        bounds = {"estimate": row.estimate, "low": row.low, "high": row.high}
+        shown = {"consistent": row.consistent, "decimals": decimals_of(found, row)}
+        rows.append({**describe_row(found, place), **bounds, **shown})
+    return rows
 
 
 def describe_row(found: QuestionEstimates, place: int) -> Described:

@@ -24,6 +24,7 @@ from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
 from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.last_status import last_status, remember_status
+from faircount.dashboard.levels import describe_levels, describe_tables, levels_of
 from faircount.dashboard.mailings import MailJobs, preview_mail, sent_mails
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
 from faircount.dashboard.question_results import describe_changes, describe_result
@@ -40,7 +41,6 @@ from faircount.owner.people import People, is_email
 from faircount.owner.remote import BothServers
 from faircount.owner.repeat import next_folder, people_of
 from faircount.owner.survey import Survey
-from faircount.protocol import SurveyParameters
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.survey.operators import (
     ROLES,
@@ -117,7 +117,8 @@ class Surveys:
             "name": name,
             "question": params.questionnaire.text,
             "questions": [_text_of(question) for question in params.questionnaire.questions],
-            "single_epsilon": _largest_share(params),
+            "single_epsilon": params.single_epsilon or params.epsilon,
+            "levels": describe_levels(levels_of(params)),
             "mechanism": params.mechanism.name,
             "proven": params.proven,
             "epsilon": params.epsilon,
@@ -312,7 +313,8 @@ class Surveys:
         found = survey.latest_ending()
         if isinstance(found, Aborted):
             return {"ended": ending_of(found).to_dict(), "spent": bool(found.spent)}
-        return {**plain_result(found), "charts": describe_result(found)}
+        charts = describe_result(found)
+        return {**plain_result(found), "charts": charts, "second": describe_tables(found)}
 
     def trend(self, name: str) -> dict[str, Any]:
         """How the result differs from the one before it; empty if there is none.
@@ -385,12 +387,6 @@ def _text_of(question: Question) -> str:
     if isinstance(question, Table):
         return f"{question.text} / {question.columns_text}"
     return question.text
-
-
-def _largest_share(params: SurveyParameters) -> float:
-    """What a single answer loses at most: the largest share of epsilon of a group of questions."""
-    groups = getattr(params.mechanism, "groups", ())
-    return max((float(group.epsilon) for group in groups), default=params.epsilon)
 
 
 def _can_compare(earlier: Survey, later: Survey) -> bool:

@@ -73,7 +73,8 @@ class SurveyRequirements:
     def __post_init__(self) -> None:
         check_readable(self.questionnaire)
         if self.levels is not None and self.epsilon != self.levels.most:
-            raise ParameterError("with levels, epsilon is that of the weakest one: leave it out")
+            message = "with levels, epsilon is that of the weakest one: leave it out"
+            raise ParameterError(message).with_code("levels_and_epsilon")
         if self.minimum is not None:
             check_minimum(self.minimum, self.users)
 

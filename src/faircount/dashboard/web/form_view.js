@@ -8,6 +8,7 @@ import {
   currentLanguage, formatNumber, formatPercent, formatSmall, languages, translate,
 } from "./language.js";
 import { button, buttons, formatValues, payloadOf, problemMessage, sentence } from "./parts.js";
+import { levelAdvice, levelFields } from "./level_fields.js";
 import { peopleSource } from "./people_source.js";
 import { participantsRead } from "./promise_view.js";
 import { questionBuilder } from "./question_builder.js";
@@ -61,17 +62,20 @@ export function showCreation(typed, actions) {
     onInput();
   });
   const builder = questionBuilder(typed, actions.readQuestions, onInput);
+  const levels = levelFields(typed);
   const groupNamed = (name) => groups[Object.keys(GROUPS).indexOf(name)];
   groupNamed("groupPeople").querySelector("legend").after(source.box);
   groupNamed("groupQuestion").append(builder.box);
+  groupNamed("groupPrivacy").querySelector("legend").after(levels.box);
   const form = element(
     "form",
     { class: "beside", input: onInput, submit: onSubmit },
     element("div", {}, groups),
     element(
       "section",
-      { class: "advice" },
-      element("h2", {}, translate("adviceTitle")),
+      // Long advice scrolls beside the form, also for those who only have a keyboard.
+      { class: "advice", tabindex: "0", "aria-labelledby": "advice-title" },
+      element("h2", { id: "advice-title" }, translate("adviceTitle")),
       headline,
       details,
     ),
@@ -114,6 +118,9 @@ export function showCreation(typed, actions) {
     const hasGroup = values.population.trim() !== "";
     form.querySelectorAll("[data-budget]").forEach((field) => (field.hidden = !hasGroup));
     form.querySelectorAll("[data-people]").forEach((field) => (field.hidden = source.isUsed()));
+    levels.update(values);
+    // Levels have epsilons of their own.
+    form.querySelector("[data-one]").hidden = values.protection === "levels";
   }
 
   function onInput() {
@@ -165,6 +172,7 @@ function field(name, { value: _, ...settings }, value) {
       class: "field",
       "data-budget": BUDGET_FIELDS.includes(name),
       "data-people": PEOPLE_FIELDS.includes(name),
+      "data-one": name === "epsilon",
     },
     element("label", { for: name }, translate(`field_${name}`)),
     input,
@@ -219,11 +227,13 @@ function headlines(advice) {
   const warnings = [
     advice.proven ? null : "adviceUnproven",
     advice.informative ? null : notText(advice),
-    isWeak(advice) ? "adviceWeak" : null,
+    // A weak level is a warning of its own: not everybody has to choose it.
+    isWeak(advice) && !advice.levels ? "adviceWeak" : null,
   ];
   const shown = warnings.filter((name) => name !== null);
   return [
     errorHeadline(advice),
+    ...(advice.levels ? levelAdvice(advice) : []),
     ...(overspent ? [problemMessage(overspent, { class: "warning" })] : []),
     ...shown.map((name) => sentence(name, {}, { class: "warning" })),
     ...chanceLines(advice),
@@ -273,7 +283,7 @@ function adviceDetails(advice) {
     sentence("adviceCondition", { condition }, { class: "quiet" }),
     ...(advice.proven ? [sentence(provenText(items), {}, { class: "quiet" })] : []),
     ...budgetLines(advice),
-    participantsRead({ ...advice, ...sharesOf(advice.questions) }),
+    participantsRead({ ...advice, ...sharesOf(advice) }),
     ...(items.length ? [sentence("adviceExample", {}, { class: "quiet" })] : []),
     ...(items.length ? [exampleResult(advice)] : []),
   ];
@@ -291,7 +301,7 @@ function minimumLine({ items, responses, half_width_95_at_minimum: half, minimum
 const provenText = (items) => (items.length ? "adviceProven" : "adviceProvenSheet");
 
 /** How many questions there are, and what a single answer loses at most. */
-const sharesOf = (questions) => ({
+const sharesOf = ({ questions }) => ({
   count: questions.length,
   single: Math.max(...questions.map(({ epsilon }) => epsilon)),
 });

@@ -13,10 +13,11 @@ import { LANGUAGES as PARTICIPANT } from "./participant_strings.js";
  * several questions, `count`, a single answer loses at most `single`.
  */
 export function participantsRead(promise) {
-  const { epsilon, delta, count = 1, single = epsilon } = promise;
+  const { epsilon, delta, count = 1, single = epsilon, levels = null } = promise;
   const isDifferent = (name) => count > 1 && Object.hasOwn(SEVERAL[currentLanguage()], name);
-  const quote = (name, values, settings = {}) =>
-    ownerText("p", translateFrom(isDifferent(name) ? SEVERAL : PARTICIPANT, name, values), settings);
+  const quoted = (name, values) =>
+    translateFrom(isDifferent(name) ? SEVERAL : PARTICIPANT, name, values);
+  const quote = (name, values, settings = {}) => ownerText("p", quoted(name, values), settings);
   const sure = { sure: formatNumber(attackerCertainty(single)) };
   const name = single < epsilon ? "promiseSingle" : "promiseSingleSame";
   const odds = { delta: formatOdds(delta) };
@@ -27,10 +28,29 @@ export function participantsRead(promise) {
     element(
       "blockquote",
       {},
-      quote("promise", { sure: formatNumber(attackerCertainty(epsilon)) }),
-      count > 1 ? quote(name, sure) : null,
-      isWeak(promise) ? quote("promiseWeak", {}, { class: "warning" }) : null,
+      levels ? [quote("promiseLevels", {}), levelList(levels, quoted)] : [
+        quote("promise", { sure: formatNumber(attackerCertainty(epsilon)) }),
+        count > 1 ? quote(name, sure) : null,
+        isWeak(promise) ? quote("promiseWeak", {}, { class: "warning" }) : null,
+      ],
       delta > NEGLIGIBLE_DELTA ? quote("promiseDelta", odds) : null,
     ),
   );
+}
+
+/** Every privacy level with how sure anybody can become. */
+function levelList(levels, quoted) {
+  const percent = (epsilon) => formatNumber(attackerCertainty(epsilon));
+  const points = levels.map(({ name, answer, both }) => {
+    const values = { name: levelName(name), sure: percent(answer), both: percent(both) };
+    return ownerText("li", quoted("promiseLevel", values));
+  });
+  return element("ul", {}, points);
+}
+
+/** The name of a level as participants read it: three common ones are translated. */
+export function levelName(name) {
+  const known = `level_${name.replaceAll(" ", "_")}`;
+  const isKnown = Object.hasOwn(PARTICIPANT[currentLanguage()], known);
+  return isKnown ? translateFrom(PARTICIPANT, known) : name;
 }

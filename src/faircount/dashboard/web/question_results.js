@@ -5,7 +5,7 @@ import { axisOf, chart, drawingRow, meanChart } from "./chart.js";
 import { element, ownerText } from "./dom.js";
 import { formatNumber, formatPercent, translate, translateFrom } from "./language.js";
 import { LANGUAGES as PARTICIPANT } from "./participant_strings.js";
-import { row, table } from "./parts.js";
+import { row, sentence, table } from "./parts.js";
 
 const HEADINGS = ["resultItem", "resultShare", "resultRange", "resultConsistentHead"];
 // Part of a question -> name of the caption of its table.
@@ -31,6 +31,32 @@ export function questionResults({ charts, users }) {
   );
 }
 
+/** What the second table says: how many, and estimates whose condition stands in every caption. */
+export function secondTable({ charts, second, users }) {
+  if (!second) return null;
+  const included = formatNumber(users);
+  const whole = (value) => formatNumber(Math.round(value));
+  const { estimate, low, high } = second.twice;
+  const counted = { included, twice: whole(estimate), low: whole(low), high: whole(high) };
+  const p = formatNumber(second.test.p, { maximumSignificantDigits: 2 });
+  const tables = charts.map((question, at) => {
+    const heading = ownerText("h4", `${question.number}. ${question.text}`);
+    const rows = second.rows[at];
+    const made = rowsTable({ ...question, rows }, "shares", translate("levelsAlike"));
+    return charts.length > 1 ? [heading, made] : made;
+  });
+  return element(
+    "section",
+    { class: "second-table" },
+    sentence("levelsBase", {}, { class: "quiet" }),
+    element("h3", {}, translate("levelsAgain")),
+    sentence("levelsTwice", counted),
+    tables,
+    sentence("levelsAlikeText", {}, { class: "quiet" }),
+    sentence(second.test.rejected ? "levelsDiffer" : "levelsNotDiffer", { p }),
+  );
+}
+
 function questionTables(question, included) {
   // What a question asks for comes first: the mean of a number, the shares of everything else.
   const parts = Object.keys(CAPTIONS);
@@ -43,6 +69,11 @@ function questionTables(question, included) {
 
 /** The table of one part of the estimates; null if the question has none of them. */
 function partTable(question, part, included) {
+  const text = question.texts[part === "columns" ? 1 : 0];
+  return rowsTable(question, part, translate(CAPTIONS[part], { included, text }));
+}
+
+function rowsTable(question, part, caption) {
   const rows = question.rows.filter((found) => found.part === part);
   if (!rows.length) return null;
   const axis = axisOf(rows);
@@ -61,8 +92,6 @@ function partTable(question, part, included) {
       drawingRow(HEADINGS.length, draw(found)),
     ];
   });
-  const text = question.texts[part === "columns" ? 1 : 0];
-  const caption = translate(CAPTIONS[part], { included, text });
   return table(caption, HEADINGS, made, nameOf(question, caption));
 }
 

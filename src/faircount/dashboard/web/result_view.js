@@ -7,7 +7,8 @@ import { element, englishText, ownerText } from "./dom.js";
 import { isEnglish } from "./endings.js";
 import { formatNumber, formatSmall, translate } from "./language.js";
 import { buttons, details, formatValues, row, section, sentence, table } from "./parts.js";
-import { changes, questionResults } from "./question_results.js";
+import { levelName } from "./promise_view.js";
+import { changes, questionResults, secondTable } from "./question_results.js";
 
 const FILE_TYPES = ["png", "svg", "xlsx", "html", "csv", "json"];
 
@@ -27,6 +28,7 @@ export function resultSection(result, actions) {
     questionResults(result),
     sentence(isOneChoice(result) ? "resultText" : "resultTextSeveral", {}, { class: "quiet" }),
     sentence(isOneChoice(result) ? "resultConsistent" : "resultNearest", {}, { class: "quiet" }),
+    secondTable(result),
     changes(result.trend),
     element("h3", {}, translate("downloadTitle")),
     sentence("downloadText", {}, { class: "quiet" }),
@@ -61,7 +63,7 @@ function endingDetail(code, detail) {
 }
 
 /** What the guarantee means for one person; on request planned and achieved, and for experts. */
-function guarantee({ charts, promised, guarantee: { holds }, codes, record }) {
+function guarantee({ charts, promised, guarantee: { holds }, codes, record, second }) {
   const numbers = (epsilon, delta) => [
     formatNumber(epsilon, { maximumSignificantDigits: 4 }),
     formatSmall(delta),
@@ -83,6 +85,7 @@ function guarantee({ charts, promised, guarantee: { holds }, codes, record }) {
     element("h3", {}, translate("guaranteeTitle")),
     operatorWarning(record),
     meaning,
+    holds && second ? levelLines(second) : null,
     holds ? singleLine(charts) : null,
     sentence("resultAgain", {}, { class: "quiet" }),
     details(
@@ -91,6 +94,16 @@ function guarantee({ charts, promised, guarantee: { holds }, codes, record }) {
       holds ? exactGuarantee(promised, codes) : null,
     ),
   );
+}
+
+/** What each level guarantees; the sentence before is about the weakest. */
+function levelLines({ offered }) {
+  const format = (epsilon) => formatNumber(epsilon, { maximumSignificantDigits: 4 });
+  const points = offered.map(({ name, answer, both }) => {
+    const values = { name: levelName(name), epsilon: format(answer), both: format(both) };
+    return ownerText("li", translate("levelsGuarantee", values));
+  });
+  return [sentence("levelsGuaranteeText"), element("ul", {}, points)];
 }
 
 /** That one operator ran both servers, or may have; null with two. */

@@ -61,8 +61,8 @@ export function showSurvey(name, actions) {
 }
 
 /** What participants read about the survey's promise, for all answers and for a single one. */
-const promiseOf = ({ epsilon, delta, questions, single_epsilon: single }) => ({
-  epsilon, delta, single, count: questions.length,
+const promiseOf = ({ epsilon, delta, levels, questions, single_epsilon: single }) => ({
+  epsilon, delta, levels, single, count: questions.length,
 });
 
 /** What the owner must know first: the question, and what limits the promise. */

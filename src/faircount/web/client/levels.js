@@ -86,6 +86,8 @@ export function lossesOf({ offered, halfUnits }, level) {
   const gain = Math.log1p(p * Math.expm1(half));
   // Not through 1 - p + ..., which has no digits left for p = 1 and a large h.
   const fall = p === 1 ? half : -Math.log1p(p * Math.expm1(-half));
+  // (e1 + eL) / 2 is exact at the strongest level, where a double of the formula need not be.
+  if (level === 0) return { answer: epsilon, both: (epsilon + offered.at(-1).epsilon) / 2 };
   const both = (offered[0].epsilon + half + Math.max(gain, fall)) * (1 + 1e-12);
   return { answer: epsilon, both: Math.max(epsilon, Math.min(both, offered.at(-1).epsilon)) };
 }
