@@ -60,7 +60,9 @@ def test_levels_are_offered_with_what_they_mean(trial, visitor, look_at) -> None
     expect(group).to_contain_text("Nobody learns what you choose here.")
     for name, (sure, both) in SEEN.items():
         choice = group.get_by_role("radio", name=name, exact=True)
-        expect(choice).to_have_accessible_description(re.compile(rf"(more than|At most) {sure}\s% sure"))
+        expect(choice).to_have_accessible_description(
+            re.compile(rf"(more than|At most) {sure}\s% sure")
+        )
         expect(choice).to_have_accessible_description(re.compile(rf"at most {both}\s% sure"))
     # Nobody gives protection up by overlooking the question.
     expect(group.get_by_role("radio", name="very strong", exact=True)).to_be_checked()
