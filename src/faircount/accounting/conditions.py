@@ -24,6 +24,7 @@ class AssumptionCode(StrEnum):
     EITHER_NOISE = "either_noise"
     PUBLIC_GROUPS = "public_groups"
     PUBLIC_GROUPS_BY = "public_groups_by"  # with the column that tells them
+    ONE_GROUP = "one_group"
     PUBLIC_ITEMS = "public_items"
     PUBLIC_MISSING = "public_missing"
     PUBLIC_OUTSIDE = "public_outside"
@@ -52,6 +53,7 @@ ENGLISH: Mapping[AssumptionCode, str] = {
     AssumptionCode.PUBLIC_GROUPS_BY: (
         "it is public which group a participant is in (column {column!r})"
     ),
+    AssumptionCode.ONE_GROUP: "nobody takes part in two of the groups",
     AssumptionCode.PUBLIC_ITEMS: "the list of items is public (it was taken from the answers)",
     AssumptionCode.PUBLIC_MISSING: "it is public who has no answer",
     AssumptionCode.PUBLIC_OUTSIDE: "it is public who has an answer outside the list",

@@ -69,6 +69,7 @@ _GERMAN_CONDITIONS: Mapping[AssumptionCode, str] = {
     AssumptionCode.PUBLIC_GROUPS: "es ist öffentlich, in welcher Gruppe eine Person ist",
     AssumptionCode.PUBLIC_GROUPS_BY: "es ist öffentlich, in welcher Gruppe eine Person ist (Spalte "
     "{column})",
+    AssumptionCode.ONE_GROUP: "niemand nimmt in zwei der Gruppen teil",
     AssumptionCode.PUBLIC_ITEMS: "die Liste der Antworten ist öffentlich",
     AssumptionCode.PUBLIC_MISSING: "es ist öffentlich, wer keine Antwort hat",
     AssumptionCode.PUBLIC_OUTSIDE: "es ist öffentlich, wer eine Antwort außerhalb der Liste hat",

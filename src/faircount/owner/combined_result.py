@@ -90,10 +90,12 @@ class CombinedResult(QuestionnaireResult):
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The weakest part's guarantee, which holds for everybody."""
         membership = assume(AssumptionCode.PUBLIC_GROUPS_BY, column=self.column)
+        # Tables of people name addresses: somebody with two of them would lose in both parts.
+        disjoint = assume(AssumptionCode.ONE_GROUP)
         # What holds for all people together is what the worst-protected of them have.
         weakest = combine_guarantees(list(map(guarantee_of, self._results)))
         # `combine_guarantees` says that the membership is public, but not by what.
-        return (add_conditions(_without_membership(weakest), (membership,)),)
+        return (add_conditions(_without_membership(weakest), (membership, disjoint)),)
 
     def counts(self, number: int) -> GroupedHistogram | None:
         """The answers to a question, from 0, in all parts; None unless everybody gives one."""

@@ -108,6 +108,7 @@ def test_levels_are_asked_and_combined_with_commands(both_apps: Any, tmp_path: P
     assert [part["counted"] for part in said["parts"]] == [12, 24]
     assert said["guarantee"]["epsilon"] == pytest.approx(9.0)
     assert "(column 'tier')" in said["guarantee"]["condition"]
+    assert "nobody takes part in two of the groups" in said["guarantee"]["condition"]
     combined = said["combined"][0]
     assert combined["uwa"]["weights"] == pytest.approx({"strong": 1 / 3, "weak": 2 / 3})
     assert combined["if_alike"][0]["weights"]["weak"] > 2 / 3

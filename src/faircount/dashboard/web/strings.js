@@ -668,6 +668,7 @@ const en = {
     "the coordinator (S1) or the aggregator (S2) adds its noise and keeps it secret",
   condition_public_groups: "it is public which group a participant is in",
   condition_public_groups_by: "it is public which group a participant is in (column {column})",
+  condition_one_group: "nobody takes part in two of the groups",
   condition_public_items: "the list of answers is public",
   condition_public_missing: "it is public who has no answer",
   condition_public_outside: "it is public who has an answer outside the list",
@@ -1499,6 +1500,7 @@ const de = {
   condition_public_groups: "es ist öffentlich, in welcher Gruppe eine Person ist",
   condition_public_groups_by:
     "es ist öffentlich, in welcher Gruppe eine Person ist (Spalte {column})",
+  condition_one_group: "niemand nimmt in zwei der Gruppen teil",
   condition_public_items: "die Liste der Antworten ist öffentlich",
   condition_public_missing: "es ist öffentlich, wer keine Antwort hat",
   condition_public_outside: "es ist öffentlich, wer eine Antwort außerhalb der Liste hat",
