@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from faircount.mechanisms.server_noise import ServerLaplace as ServerLaplace
     from faircount.mechanisms.two_stage import TSS as TSS
     from faircount.mechanisms.two_stage import TSSPrime as TSSPrime
+    from faircount.owner.combining import combine_surveys as combine_surveys
     from faircount.owner.groups import GroupedSurvey as GroupedSurvey
     from faircount.owner.survey import Survey as Survey
     from faircount.owner.survey import survey as survey
@@ -52,6 +53,7 @@ _HOMES = {
     **{kind: f"mechanisms.{module}" for module, kind in (*FREQUENCY.values(), *MEAN.values())},
     "FaircountError": "core.errors",
     "GroupedSurvey": "owner.groups",
+    "combine_surveys": "owner.combining",
     "Guarantee": "accounting.guarantee",
     "LedgerFile": "analysis.ledger_file",
     "Result": "estimation.result",

@@ -32,7 +32,7 @@ def test_the_public_names_are_these() -> None:
     assert set(faircount.__all__) == {
         "DPCS", "DPDG", "DPDS", "Decoys", "Duchi", "FaircountError", "GRR", "GroupedSurvey", "Guarantee", "Laplace", "LedgerFile", "OUE",
         "PM", "PlacedCoins", "Result", "SeededStream", "ServerCoins", "ServerLaplace", "ServerJoint", "Survey", "TSS", "TSSPrime",
-        "audit", "compose", "connect", "histogram", "plan", "privacy", "questionnaire", "register", "run", "survey",
+        "audit", "combine_surveys", "compose", "connect", "histogram", "plan", "privacy", "questionnaire", "register", "run", "survey",
     }  # fmt: skip
 
 
@@ -64,6 +64,12 @@ def missing_survey():
     except fc.FaircountError as problem:
         return problem
 calls["survey"] = missing_survey
+def no_surveys():
+    try:
+        fc.combine_surveys([])
+    except fc.FaircountError as problem:
+        return problem
+calls["combine_surveys"] = no_surveys
 functions = {name for name in fc.__all__ if name[0].islower()}
 assert functions == set(calls), functions ^ set(calls)
 for name, call in calls.items():

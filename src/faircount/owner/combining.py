@@ -16,11 +16,21 @@ SURVEYS = "survey"
 
 
 def combine_surveys(surveys: Sequence[Survey], *, disjoint: bool = False) -> CombinedResult:
-    """The result of several finished surveys together, every person counting the same.
+    """Combine the results of finished surveys of different people.
+
+    Every person counts the same in the estimates, and their intervals hold whatever the surveys
+    differ in. Beside them are estimates with weights by variance, for people who answer alike.
 
     surveys: at least two, with the same questions, among different people
-    disjoint: whether the owner declares that nobody was in two of them, which is believed only
-        where the folders do not list the people
+    disjoint: whether you declare that nobody was in two of them; needed, and believed, only where
+        the folders do not say who was invited
+    returns: the combined result
+
+    >>> try:
+    ...     fc.combine_surveys([fc.survey("north"), fc.survey("south")])
+    ... except fc.FaircountError as problem:
+    ...     print(problem)
+    there is no north/owner.json: make a survey there first, with faircount survey create
     """
     if len(surveys) < 2:
         message = "give at least 2 surveys to combine"

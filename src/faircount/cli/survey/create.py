@@ -61,9 +61,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--levels",
-    metavar="strong=0.5,normal=1|@FILE",
-    help="Named privacy levels with their epsilons, instead of --epsilon. Everybody chooses one of "
-    "two or three when answering, and nobody learns which, unless --level-column names it.",
+    metavar="a=0.5,b=1|@FILE",
+    help="Named privacy levels with their epsilons, the strongest first, instead of --epsilon. "
+    "Everybody chooses one of two or three when answering, and nobody learns which, unless "
+    "--level-column names it.",
 )
 @click.option(
     "--level-column",
