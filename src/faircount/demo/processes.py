@@ -138,7 +138,7 @@ def check_port(port: int, name: str) -> None:
         except OSError as problem:
             raise FaircountError(
                 f"{name} cannot listen on port {port}: {describe_os_error(problem)}. Stop the "
-                "program that uses the port, or choose another one"
+                "program that uses the port, or give another one with --s1-port or --s2-port"
             ) from None
 
 
