@@ -30,8 +30,10 @@ from faircount.core.questions import (
     Table,
     YesNo,
 )
-from faircount.core.questions.kinds import ChoiceQuestion, SeveralItems, SumQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.core.questions.published import from_plain, to_plain
+from faircount.core.questions.several_items import SeveralItems
+from faircount.core.questions.sums import SumQuestion
 from faircount.core.questions.translations import Translation, texts_of
 from faircount.estimation.sheet_estimates import Estimate, estimate_question
 from faircount.mechanisms.joint_noise.mechanism import JointNoise

@@ -29,7 +29,7 @@ from faircount.client.invitation_codes import Code
 from faircount.core.entropy import SystemEntropy
 from faircount.core.files import make_private_folder
 from faircount.core.questions import Number, OneOf, Questionnaire, Sheet, YesNo
-from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.demo.crowd import CrowdPlan, Person
 from faircount.demo.processes import free_port
 from faircount.mechanisms.base import FrequencyMechanism

@@ -1,7 +1,10 @@
 """The answers of the participants in surveys that tests run: everybody has other ones."""
 
 from faircount.core.questions import Question, Questionnaire, Sheet
-from faircount.core.questions.kinds import Answer, ChoiceQuestion, SeveralItems, SumQuestion
+from faircount.core.questions.choices import ChoiceQuestion
+from faircount.core.questions.question import Answer
+from faircount.core.questions.several_items import SeveralItems
+from faircount.core.questions.sums import SumQuestion
 
 
 def trial_sheet(questionnaire: Questionnaire, user: int) -> Sheet:

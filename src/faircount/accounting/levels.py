@@ -40,7 +40,7 @@ from faircount.accounting.divergence import LossPair
 from faircount.accounting.exponentials import exp_enclosure
 from faircount.accounting.guarantee import Guarantee
 from faircount.core.errors import ParameterError
-from faircount.core.questions.kinds import check_text
+from faircount.core.questions.question import check_text
 from faircount.core.questions.questionnaire import EPSILON_BITS
 from faircount.core.validation import check_positive
 

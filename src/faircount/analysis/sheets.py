@@ -29,14 +29,10 @@ from faircount.core.questions import (
     YesNo,
 )
 from faircount.core.questions.blocks import weighted_sum
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.core.questions.form import Form, Source
-from faircount.core.questions.kinds import (
-    NOT_APPLICABLE_LABEL,
-    SKIP_LABEL,
-    Answer,
-    ChoiceQuestion,
-    SeveralItems,
-)
+from faircount.core.questions.question import NOT_APPLICABLE_LABEL, SKIP_LABEL, Answer
+from faircount.core.questions.several_items import SeveralItems
 
 Cells = tuple[object, ...]
 Reader = Callable[[Cells], Answer]

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from faircount.accounting.levels import Levels
     from faircount.core.questions import Question, Questionnaire, Sheet
-    from faircount.core.questions.kinds import Answer, SeveralItems
+    from faircount.core.questions.question import Answer
+    from faircount.core.questions.several_items import SeveralItems
 
 NONE_OF_THEM = "0"
 NOT_SAID = "-"
@@ -42,7 +43,7 @@ def _text_of(question: "Question") -> str:
 
 def _describe_branch(questionnaire: "Questionnaire", number: int) -> str:
     """Who is asked a question; empty if everybody is."""
-    from faircount.core.questions.kinds import ChoiceQuestion
+    from faircount.core.questions.choices import ChoiceQuestion
 
     branch = questionnaire.questions[number].only_if
     if branch is None:
@@ -57,7 +58,8 @@ def _describe_branch(questionnaire: "Questionnaire", number: int) -> str:
 def _show_possible(out: "Console", question: "Question") -> None:
     from faircount.cli.show import make_definitions
     from faircount.core.questions import Number, Table
-    from faircount.core.questions.kinds import SKIP_LABEL, SeveralItems
+    from faircount.core.questions.question import SKIP_LABEL
+    from faircount.core.questions.several_items import SeveralItems
 
     if isinstance(question, Number):
         lines = [("", _range_of(question))]
@@ -80,7 +82,7 @@ def _number_lines(items: Sequence[str]) -> list[tuple[str, str]]:
 
 def _items_of(question: "Question") -> tuple[str, ...]:
     """What a person chooses from; empty for a number."""
-    from faircount.core.questions.kinds import ChoiceQuestion
+    from faircount.core.questions.choices import ChoiceQuestion
 
     if isinstance(question, ChoiceQuestion):
         return question.choices
@@ -89,7 +91,7 @@ def _items_of(question: "Question") -> tuple[str, ...]:
 
 
 def _range_of(question: Any) -> str:
-    from faircount.core.questions.kinds import format_exact
+    from faircount.core.questions.question import format_exact
 
     low, high, step = map(format_exact, (question.low, question.high, question.step))
     return f"a number from {low} to {high}" + ("" if step == "1" else f" in steps of {step}")
@@ -114,7 +116,8 @@ def ask_questions(out: "Console", questionnaire: "Questionnaire") -> "Sheet":
 
 def _ask(question: "Question") -> "Answer":
     from faircount.core.questions import Number, Table
-    from faircount.core.questions.kinds import SKIP_LABEL, SeveralItems
+    from faircount.core.questions.question import SKIP_LABEL
+    from faircount.core.questions.several_items import SeveralItems
 
     skip = f" ({NOT_SAID} for {SKIP_LABEL})" if question.skip else ""
     if isinstance(question, SeveralItems):

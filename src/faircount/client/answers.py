@@ -26,15 +26,10 @@ from faircount.core.questions import (
     Sheet,
     Table,
 )
-from faircount.core.questions.kinds import (
-    NOT_APPLICABLE_LABEL,
-    SKIP_LABEL,
-    Answer,
-    ChoiceQuestion,
-    SeveralItems,
-    SumQuestion,
-    format_exact,
-)
+from faircount.core.questions.choices import ChoiceQuestion
+from faircount.core.questions.question import NOT_APPLICABLE_LABEL, SKIP_LABEL, Answer, format_exact
+from faircount.core.questions.several_items import SeveralItems
+from faircount.core.questions.sums import SumQuestion
 from faircount.core.questions.translations import TranslatedQuestion, texts_of
 
 # Items that an error lists; a longer list is cut off.

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from faircount.core.errors import FaircountError, ParameterError
-from faircount.core.questions.kinds import SumQuestion
+from faircount.core.questions.sums import SumQuestion
 from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.levels import (
     check_kinds,

@@ -20,19 +20,18 @@ from typing import Any
 
 from faircount.core.errors import FaircountError, InputError, ParameterError
 from faircount.core.questions import Question, Questionnaire, Table
+from faircount.core.questions.choices import Bands
 from faircount.core.questions.form import Form, make_form, parse_form
-from faircount.core.questions.kinds import (
+from faircount.core.questions.published import format_decimal, to_plain
+from faircount.core.questions.question import (
     MOST_STEPS,
     MOST_TEXT,
     NOT_APPLICABLE_LABEL,
     SKIP_LABEL,
-    Bands,
-    MostOf,
-    Number,
-    ScaleMean,
 )
-from faircount.core.questions.published import format_decimal, to_plain
 from faircount.core.questions.questionnaire import MOST_QUESTIONS
+from faircount.core.questions.several_items import MostOf
+from faircount.core.questions.sums import Number, ScaleMean
 from faircount.owner.questions import check_items, check_question
 
 Fields = Mapping[str, Any]

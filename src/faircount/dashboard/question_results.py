@@ -8,17 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from faircount.core.questions import Question, Table
-from faircount.core.questions.kinds import (
-    NO_ANSWER_LABEL,
-    NOT_APPLICABLE_LABEL,
-    SKIP_LABEL,
-    Bands,
-    ChoiceQuestion,
-    ScaleCounts,
-    SeveralItems,
-    SumQuestion,
-)
+from faircount.core.questions.choices import Bands, ChoiceQuestion, ScaleCounts
 from faircount.core.questions.published import format_decimal
+from faircount.core.questions.question import NO_ANSWER_LABEL, NOT_APPLICABLE_LABEL, SKIP_LABEL
+from faircount.core.questions.several_items import SeveralItems
+from faircount.core.questions.sums import SumQuestion
 from faircount.estimation.question_estimates import QuestionEstimates, decimals_of
 from faircount.estimation.sheet_estimates import MEDIAN, OF_ANSWERED, Estimate, is_share
 from faircount.estimation.sheet_result import QuestionnaireResult

@@ -3,7 +3,9 @@
 import numpy as np
 
 from faircount.core.questions import Questionnaire, Sheet
-from faircount.core.questions.kinds import Answer, ChoiceQuestion, Question, SeveralItems
+from faircount.core.questions.choices import ChoiceQuestion
+from faircount.core.questions.question import Answer, Question
+from faircount.core.questions.several_items import SeveralItems
 
 # One person in so many prefers not to say, where a question offers it.
 SKIPPING = 12

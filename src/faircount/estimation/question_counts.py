@@ -8,7 +8,7 @@ import numpy as np
 from faircount.accounting.guarantee import Guarantee
 from faircount.core.arrays import Floats, read_only
 from faircount.core.errors import ParameterError
-from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.estimation.intervals import Intervals, interval
 from faircount.estimation.presentation import Frequencies
 from faircount.estimation.record import SurveyRecord

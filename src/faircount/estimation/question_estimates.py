@@ -7,7 +7,7 @@ from typing import Any
 from faircount.core import plain
 from faircount.core.domain import escape_controls
 from faircount.core.questions import Question, Table
-from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.estimation.intervals import Coverage
 from faircount.estimation.presentation import OUTSIDE_MARK, SMALLEST_SHOWN, count_decimals
 from faircount.estimation.sheet_estimates import IF_ALIKE, SHARE, Estimate, is_outside, is_share

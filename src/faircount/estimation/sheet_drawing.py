@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from faircount.core.figures import create_figure
-from faircount.core.questions.kinds import SumQuestion
+from faircount.core.questions.sums import SumQuestion
 from faircount.estimation.drawing import (
     axis_label,
     describe_survey,

@@ -16,11 +16,9 @@ import numpy as np
 
 from faircount.core.arrays import Floats, Ints
 from faircount.core.questions import Bands, Question, ScaleCounts, Table
-from faircount.core.questions.kinds import (
-    ChoiceQuestion,
-    SeveralItems,
-    SumQuestion,
-)
+from faircount.core.questions.choices import ChoiceQuestion
+from faircount.core.questions.several_items import SeveralItems
+from faircount.core.questions.sums import SumQuestion
 from faircount.estimation.consistency import project_to_simplex
 from faircount.estimation.intervals import bound_shares
 from faircount.estimation.mean_intervals import bound_drawn_mean

@@ -11,7 +11,7 @@ import numpy as np
 
 from faircount.core.arrays import Floats
 from faircount.core.questions import ScaleCounts
-from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.estimation.intervals import Coverage
 from faircount.estimation.presentation import Frequencies
 from faircount.estimation.released_cells import divide_bounds

@@ -14,7 +14,7 @@ from faircount.core.arrays import ArrayValue, read_only
 from faircount.core.domain import escape_controls
 from faircount.core.errors import ParameterError
 from faircount.core.questions import Question, Questionnaire
-from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.core.validation import check_fraction
 from faircount.estimation.intervals import (
     COVERS,

@@ -5,13 +5,9 @@ from dataclasses import dataclass
 
 from faircount.accounting.guarantee import format_rounded_up
 from faircount.core.questions import Table
-from faircount.core.questions.kinds import (
-    NO_ANSWER_LABEL,
-    NOT_APPLICABLE_LABEL,
-    SKIP_LABEL,
-    SeveralItems,
-    SumQuestion,
-)
+from faircount.core.questions.question import NO_ANSWER_LABEL, NOT_APPLICABLE_LABEL, SKIP_LABEL
+from faircount.core.questions.several_items import SeveralItems
+from faircount.core.questions.sums import SumQuestion
 from faircount.estimation.english_texts import ResultWords
 from faircount.estimation.question_estimates import QuestionEstimates
 from faircount.estimation.result_texts import words_of

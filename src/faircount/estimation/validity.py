@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from faircount.core.questions import Questionnaire
-from faircount.core.questions.kinds import ChoiceQuestion, SumQuestion
+from faircount.core.questions.choices import ChoiceQuestion
+from faircount.core.questions.sums import SumQuestion
 
 FAILURE_BITS = 40
 """Where reports are proven, an invalid one is counted with probability 2^-40 at most.

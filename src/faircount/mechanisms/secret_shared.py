@@ -28,7 +28,7 @@ from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.questions import Questionnaire, Sheet
-from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.core.validation import check_counts, check_integer
 from faircount.mechanisms.base import (
     Collected,

@@ -36,7 +36,7 @@ from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import ParameterError
 from faircount.core.questions import Constraint, OneOf, QuestionGroup, Questionnaire, Sheet, YesNo
 from faircount.core.questions.blocks import Weights
-from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.core.questions.questionnaire import MOST_BITS
 from faircount.core.validation import check_epsilon, check_integer
 from faircount.mechanisms.count_law import Channel, NoiseLaw

@@ -12,7 +12,9 @@ from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.errors import CorruptSumError, ParameterError
 from faircount.core.questions import Block, Question, QuestionGroup, Questionnaire, Sheet
 from faircount.core.questions.blocks import Weights
-from faircount.core.questions.kinds import Answer, SeveralItems, SumQuestion
+from faircount.core.questions.question import Answer
+from faircount.core.questions.several_items import SeveralItems
+from faircount.core.questions.sums import SumQuestion
 from faircount.mechanisms.count_law import NoiseLaw
 from faircount.mechanisms.secret_shared import VectorMechanism
 from faircount.sharing.field import to_signed

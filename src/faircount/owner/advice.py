@@ -18,8 +18,8 @@ from faircount.accounting.levels import Levels
 from faircount.core.domain import Domain
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import Questionnaire
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.core.questions.form import Form
-from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.core.validation import expected_users, share_of_users
 from faircount.mechanisms.registry import frequency_names, shared_mechanisms
 from faircount.owner.questions import check_readable

@@ -23,7 +23,7 @@ from faircount.analysis.groups import (
     combine_guarantees,
 )
 from faircount.core.errors import ParameterError
-from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.estimation.pooled_noise import PooledNoise
 from faircount.estimation.question_counts import QuestionCounts
 from faircount.estimation.question_estimates import QuestionEstimates

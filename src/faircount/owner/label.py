@@ -19,7 +19,7 @@ from faircount.accounting.guarantee import (
 )
 from faircount.core.errors import RefusedError, RemoteError
 from faircount.core.questions import Questionnaire
-from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.core.questions.published import to_plain
 from faircount.estimation.result import add_conditions
 from faircount.estimation.sheet_result import QuestionnaireResult

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from faircount.accounting.guarantee import Guarantee, Relation, attacker_certainty
 from faircount.core.plain import escape_html
-from faircount.core.questions.kinds import SumQuestion
+from faircount.core.questions.sums import SumQuestion
 from faircount.estimation.english_texts import ResultWords
 from faircount.estimation.level_texts import level_words
 from faircount.estimation.presentation import OUTSIDE_MARK

@@ -16,8 +16,8 @@ from faircount.accounting.levels import Levels
 from faircount.core.domain import Domain
 from faircount.core.errors import RefusedError
 from faircount.core.questions import Question
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.core.questions.form import Form
-from faircount.core.questions.kinds import ChoiceQuestion
 from faircount.estimation.validity import ASSUMPTIONS
 from faircount.mechanisms.laplace_sheets import LaplaceSheets
 from faircount.mechanisms.secret_shared import FieldMechanism, OneQuestion, as_one_question

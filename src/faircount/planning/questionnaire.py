@@ -18,8 +18,9 @@ from typing import Any, ClassVar
 from faircount.core import plain
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import Question, QuestionGroup, Questionnaire, Table
+from faircount.core.questions.choices import ChoiceQuestion, OneOf
 from faircount.core.questions.form import Form
-from faircount.core.questions.kinds import ChoiceQuestion, OneOf, SumQuestion
+from faircount.core.questions.sums import SumQuestion
 from faircount.core.validation import check_integer, check_positive
 from faircount.mechanisms.count_law import Z95
 from faircount.mechanisms.joint_noise.balls import ball_of

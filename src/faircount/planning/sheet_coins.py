@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from faircount.accounting.composition import coins_for_moves
 from faircount.core.questions import BlockKind, Question
-from faircount.core.questions.kinds import SumQuestion
+from faircount.core.questions.sums import SumQuestion
 from faircount.mechanisms.count_law import Z95
 
 DELTA = 1e-6

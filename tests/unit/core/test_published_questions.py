@@ -23,13 +23,13 @@ from faircount.core.questions import (
     YesNo,
 )
 from faircount.core.questions.form import make_form
-from faircount.core.questions.kinds import NOT_APPLICABLE_LABEL, SKIP_LABEL
 from faircount.core.questions.published import (
     format_decimal,
     from_plain,
     parse_decimal,
     to_plain,
 )
+from faircount.core.questions.question import NOT_APPLICABLE_LABEL, SKIP_LABEL
 
 ALL_KINDS = Questionnaire(
     (

@@ -6,18 +6,10 @@ from fractions import Fraction
 import pytest
 
 from faircount.core.errors import ParameterError
-from faircount.core.questions.kinds import (
-    AnyOf,
-    Bands,
-    Branch,
-    MostOf,
-    Number,
-    OneOf,
-    ScaleCounts,
-    ScaleMean,
-    Table,
-    YesNo,
-)
+from faircount.core.questions.choices import Bands, OneOf, ScaleCounts, Table, YesNo
+from faircount.core.questions.question import Branch
+from faircount.core.questions.several_items import AnyOf, MostOf
+from faircount.core.questions.sums import Number, ScaleMean
 from faircount.dashboard.form import advice, facts_of
 from faircount.dashboard.question_fields import fields_of, questions_of, read_file
 

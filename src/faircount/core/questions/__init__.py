@@ -5,20 +5,11 @@ read the same questions agree on every bit.
 """
 
 from faircount.core.questions.blocks import Block, BlockKind, Constraint
-from faircount.core.questions.kinds import (
-    AnyOf,
-    Bands,
-    Branch,
-    MostOf,
-    Number,
-    OneOf,
-    Question,
-    ScaleCounts,
-    ScaleMean,
-    Table,
-    YesNo,
-)
+from faircount.core.questions.choices import Bands, OneOf, ScaleCounts, Table, YesNo
+from faircount.core.questions.question import Branch, Question
 from faircount.core.questions.questionnaire import QuestionGroup, Questionnaire, Sheet
+from faircount.core.questions.several_items import AnyOf, MostOf
+from faircount.core.questions.sums import Number, ScaleMean
 from faircount.core.questions.translations import TranslatedQuestion, Translation
 
 __all__ = [

@@ -44,22 +44,11 @@ from typing import Any
 
 from faircount.core.errors import InputError, ParameterError
 from faircount.core.files import describe_os_error
-from faircount.core.questions.kinds import (
-    AnyOf,
-    Bands,
-    Branch,
-    ChoiceQuestion,
-    MostOf,
-    Number,
-    OneOf,
-    Question,
-    ScaleCounts,
-    ScaleMean,
-    Table,
-    YesNo,
-    check_text,
-)
+from faircount.core.questions.choices import Bands, ChoiceQuestion, OneOf, ScaleCounts, Table, YesNo
+from faircount.core.questions.question import Branch, Question, check_text
 from faircount.core.questions.questionnaire import Questionnaire
+from faircount.core.questions.several_items import AnyOf, MostOf
+from faircount.core.questions.sums import Number, ScaleMean
 from faircount.core.questions.translations import TranslatedQuestion, Translation
 from faircount.core.validation import check_positive
 

@@ -10,20 +10,11 @@ from fractions import Fraction
 from typing import Any
 
 from faircount.core.errors import MalformedError, ParameterError
-from faircount.core.questions.kinds import (
-    AnyOf,
-    Bands,
-    Branch,
-    MostOf,
-    Number,
-    OneOf,
-    Question,
-    ScaleCounts,
-    ScaleMean,
-    Table,
-    YesNo,
-)
+from faircount.core.questions.choices import Bands, OneOf, ScaleCounts, Table, YesNo
+from faircount.core.questions.question import Branch, Question
 from faircount.core.questions.questionnaire import Questionnaire
+from faircount.core.questions.several_items import AnyOf, MostOf
+from faircount.core.questions.sums import Number, ScaleMean
 from faircount.core.questions.translations import TranslatedQuestion, Translation
 
 # One spelling per number, or else two digests for the same questions; at most 300 digits on either

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.questions.blocks import Block, Constraint, Weights, shift_weights, weighted_sum
-from faircount.core.questions.kinds import Answer, ChoiceQuestion, Question, Table, check_text
+from faircount.core.questions.choices import ChoiceQuestion, Table
+from faircount.core.questions.question import Answer, Question, check_text
 from faircount.core.questions.translations import (
     Translation,
     check_language,

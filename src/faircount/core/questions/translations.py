@@ -10,15 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from faircount.core.errors import ParameterError
-from faircount.core.questions.kinds import (
-    Bands,
-    Number,
-    Question,
-    Table,
-    check_items,
-    check_text,
-    read_label,
-)
+from faircount.core.questions.choices import Bands, Table
+from faircount.core.questions.question import Question, check_items, check_text, read_label
+from faircount.core.questions.sums import Number
 
 # A tag such as "de" or "pt-br", as BCP 47 writes them, in lower case.
 _LANGUAGE = re.compile("[a-z]{2,3}(-[a-z0-9]{2,8}){0,2}")

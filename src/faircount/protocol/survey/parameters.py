@@ -17,8 +17,9 @@ from faircount.accounting.levels import Level, Levels
 from faircount.core.domain import Domain
 from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
 from faircount.core.questions import OneOf, QuestionGroup, Questionnaire
-from faircount.core.questions.kinds import SKIP_LABEL, ChoiceQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.core.questions.published import from_plain, to_plain
+from faircount.core.questions.question import SKIP_LABEL
 from faircount.core.questions.questionnaire import EPSILON_BITS
 from faircount.core.validation import check_integer
 from faircount.mechanisms.base import Mechanism

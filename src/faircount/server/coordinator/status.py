@@ -8,7 +8,7 @@ has to trust the coordinator for it.
 from base64 import b64encode
 from typing import Any
 
-from faircount.core.questions.kinds import ChoiceQuestion
+from faircount.core.questions.choices import ChoiceQuestion
 from faircount.mechanisms.server_levels import ServerLevels
 from faircount.protocol import Coordinator, SurveyParameters, encode
 from faircount.protocol.survey.endings import describe_abort, ending_of
