@@ -88,9 +88,10 @@ function checkTranslations(translations, language, questions) {
     insist(isList, "malformed", "a translation has all questions");
     texts.forEach((text, number) => checkTranslated(text, questions[number]));
   }
+  const others = Object.values(translations);
+  if (others.length === 0) return;
   questions.forEach((question, number) => {
-    const inAll = [question, ...Object.values(translations).map((own) => own.questions[number])];
-    checkPositions(inAll);
+    checkPositions([question, ...others.map((own) => own.questions[number])]);
   });
 }
 
