@@ -54,10 +54,12 @@ class LevelWords:
 
     def percent(self, epsilon: float) -> str:
         """How sure of one of two answers anybody can become."""
+        # Rounded up where it is computed: nobody is promised more than what holds.
         return f"{attacker_certainty(epsilon):.1f}".replace(".", self.decimal)
 
     def name(self, level: str) -> str:
         """A level in this language, if it is one of the usual names."""
+        # An owner may name levels freely; only the usual names are translated.
         return self.names.get(level, level)
 
     def describe(self, guarantee: LevelGuarantee) -> str:
@@ -99,7 +101,10 @@ class LevelWords:
             level=plain.format_level(level),
         )
         p_value = f"{tables.test.p_value:.3g}".replace(".", self.decimal)
+        # Both outcomes are stated: saying nothing would read as "alike".
         outcome = (self.differs if tables.test.rejected else self.alike).format(p=p_value)
+        # One line per level: what holds for the weakest would frighten those who chose the
+        # strongest.
         guarantees = tables.mechanism.levels.guarantees(result.guarantee)
         return [counted, outcome, *map(self.describe, guarantees)]
 

@@ -291,7 +291,9 @@ def forecast_sheet(
         responses = max(usual, responses)
         crowd = Crowd(users, insiders, users - usual)
         split = make_split_plan(form, responses, epsilon, crowd)
-        plan, mechanism, fewest = split, split.mechanism, usual
+        plan = split
+        mechanism = split.mechanism
+        fewest = usual
     # Refuses what the topology cannot carry, before anybody is told about errors.
     running = topology.adapt_mechanism(mechanism)
     # Shares of what one person can add to a cell: 1 to a count, its range to a number.

@@ -65,6 +65,7 @@ class LevelsPlan:
     @property
     def base_error(self) -> float:
         """The 95% error of the base, which needs no assumption, as a share."""
+        # From the exact law, which is symmetric: one end of the interval is enough.
         return self.mechanism.law(0).quantiles(0.025)[1] / self.users
 
     @cached_property
@@ -76,6 +77,7 @@ class LevelsPlan:
     def _alike_deviation(self) -> float:
         # Expected counts without noise lead to the expected weights and errors.
         base = np.full(self.items, self.users / self.items)
+        # Of two answers only the second has a cell in the first table.
         first = base[1:] if self.items == 2 else base
         second = np.full(self.items, self.again / self.items)
         tables = LeveledTables(self.mechanism, np.concatenate([first, second]), self.users)
@@ -189,6 +191,7 @@ def plan_levels(levels: Levels, shares: Sequence[float], users: int, items: int)
     shares: which share of the people is expected to choose each level, in their order
     """
     given = tuple(check_real("share", share) for share in shares)
+    # Shares are typed by people: a third is 0.333333.
     if len(given) != len(levels) or min(given) < 0 or abs(sum(given) - 1) > 1e-6:
         raise ParameterError(
             f"give {len(levels)} shares that add up to 1, one per level, the strongest first"

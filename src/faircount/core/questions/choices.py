@@ -37,6 +37,7 @@ class ChoiceQuestion(Question):
     @property
     def answers(self) -> tuple[str, ...]:
         """All answers: the choices, then "does not apply", "prefer not to say" last."""
+        # In this order for all programs: an answer is sent as its position.
         branch = () if self.only_if is None else (NOT_APPLICABLE_LABEL,)
         return (*self.choices, *branch, *((SKIP_LABEL,) if self.skip else ()))
 
@@ -53,11 +54,14 @@ class ChoiceQuestion(Question):
     @property
     def bits(self) -> int:
         """A bit per answer, or one bit for two answers."""
+        # Of two answers the first follows from the second and the number of people. One bit needs
+        # no constraint, and only one cell gets noise.
         return 1 if self.is_binary else len(self.answers)
 
     @property
     def constraint(self) -> Constraint | None:
         """The bits add up to 1."""
+        # Any single bit is a valid answer.
         if self.is_binary:
             return None
         return Constraint(tuple((bit, 1) for bit in range(self.bits)), 1)
@@ -70,6 +74,7 @@ class ChoiceQuestion(Question):
     @property
     def blocks(self) -> tuple[Block, ...]:
         """One block: a replaced answer moves one count up and another one down."""
+        # A count that goes up by one while nothing else is opened: a cube of one cell.
         if self.is_binary:
             return (Block(BlockKind.ANY, 1),)
         return (Block(BlockKind.ONE, self.bits),)
@@ -81,6 +86,7 @@ class ChoiceQuestion(Question):
 
     def check_answer(self, answer: object) -> int:
         """Return a position among the answers; None is "prefer not to say"."""
+        # Only where it is offered: an empty answer elsewhere is a mistake of the program.
         if answer is None and self.skip:
             return len(self.answers) - 1
         return check_position(answer, len(self.answers))
@@ -153,6 +159,7 @@ class Bands(ChoiceQuestion):
     def __post_init__(self) -> None:
         super().__post_init__()
         edges = tuple(check_exact("bands", edge) for edge in self.edges)
+        # Two bands at least: a single one would be answered by everybody alike.
         if len(edges) < 3 or any(low >= high for low, high in pairwise(edges)):
             raise ParameterError(
                 "bands are at least 3 edges in ascending order, as in [0, 10, 20, 50]"
@@ -173,6 +180,7 @@ class Bands(ChoiceQuestion):
         """Return the position of the band that holds a number."""
         if not self.edges[0] <= number <= self.edges[-1]:
             raise AnswerError("an answer lies outside the bands")
+        # The last edge belongs to the last band, as its name says.
         inner = self.edges[1:-1]
         return sum(edge <= number for edge in inner)
 
@@ -193,6 +201,7 @@ class Table(ChoiceQuestion):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_text("text", self.columns_text)
+        # The cells are all pairs; one more for a missing half would belong to no row and no column.
         if self.may_be_missing:
             raise ParameterError(
                 "a table has no skip and no only_if: name such an answer among its rows or columns"
@@ -204,6 +213,7 @@ class Table(ChoiceQuestion):
     def choices(self) -> tuple[str, ...]:
         """All pairs of a row and a column, row by row."""
         pairs = []
+        # Row by row, as positions are read back where answers are asked for.
         for row in self.rows:
             pairs += [f"{row} / {column}" for column in self.columns]
         return tuple(pairs)

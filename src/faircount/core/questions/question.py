@@ -77,6 +77,7 @@ class Question(ABC):
     only_if: Branch | None = None
 
     def __post_init__(self) -> None:
+        # Checked by every reader of parameters, and not only by whoever writes them.
         check_text("text", self.text)
         if not isinstance(self.skip, bool):
             raise ParameterError("skip must be true or false")
@@ -185,6 +186,7 @@ def check_exact(name: str, value: object) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         raise ParameterError(f"{name} must be a number")
     try:
+        # By the shortest decimal text of a float, which is what its author wrote.
         number = value if isinstance(value, Fraction) else Fraction(repr(value))
     except ValueError:
         raise ParameterError(f"{name} must be a finite number") from None

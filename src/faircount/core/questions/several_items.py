@@ -38,6 +38,7 @@ class SeveralItems(Question):
 
     @property
     def _is_limited(self) -> bool:
+        # With all items allowed and nothing to skip, every pattern of bits is a valid answer.
         return self.may_be_missing or self.limit < len(self.items)
 
     @property
@@ -53,6 +54,7 @@ class SeveralItems(Question):
             return None
         weights = [(item, 1) for item in range(len(self.items))]
         if self.may_be_missing:
+            # Who skips has used up the limit, and can choose nothing besides.
             weights.append((len(self.items), self.limit))
         # The public value is the limit. Slack of two bits that must add up to 3 would be shorter,
         # and would let a report choose three items where two are allowed.
@@ -77,6 +79,7 @@ class SeveralItems(Question):
     @property
     def moves(self) -> int:
         """Other items instead of the chosen ones; or from no answer to as many as possible."""
+        # From `limit` items to as many others, as far as there are others.
         moved = min(2 * self.limit, len(self.items))
         return max(moved, self.limit + 1) if self.may_be_missing else moved
 
@@ -86,6 +89,7 @@ class SeveralItems(Question):
             return None
         if isinstance(answer, str | bytes) or not isinstance(answer, Sequence | set | frozenset):
             raise AnswerError("an answer must be a list of positions")
+        # A set, since an item that is named twice must not count twice.
         chosen = sorted({check_position(position, len(self.items)) for position in answer})
         if len(chosen) < len(answer):
             raise AnswerError("an answer names an item twice")
@@ -100,6 +104,7 @@ class SeveralItems(Question):
         if self.may_be_missing:
             bits.append(int(chosen is None))
         if self._is_limited:
+            # What is missing to the limit, so that the sum is always the public value.
             slack = 0 if chosen is None else self.limit - len(chosen)
             bits += number_bits(slack, self.limit)
         return tuple(bits)
@@ -131,6 +136,7 @@ class MostOf(SeveralItems):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # True is an integer in Python, and another value in published parameters.
         is_whole = isinstance(self.most, int) and not isinstance(self.most, bool)
         if not is_whole or not 1 <= self.most < len(self.items):
             raise ParameterError(

@@ -51,6 +51,7 @@ class SumQuestion(Question):
     def bits(self) -> int:
         """The bits of the number; with skip those of the slack and one more."""
         length = len(number_weights(self.largest))
+        # Weights 1, 2, 4, ... and a last one that fits: no pattern exceeds the largest number.
         return 2 * length + 1 if self.may_be_missing else length
 
     @property
@@ -60,6 +61,8 @@ class SumQuestion(Question):
             return None
         parts = number_weights(self.largest)
         weights = list(enumerate(parts))
+        # number + slack - largest * answered = 0. Without an answer both must be 0, since neither
+        # can be negative: a false report cannot add to the sum without counting as a person.
         weights.append((len(parts), -self.largest))
         weights += [(len(parts) + 1 + place, weight) for place, weight in enumerate(parts)]
         return Constraint(tuple(weights), 0)
@@ -69,6 +72,7 @@ class SumQuestion(Question):
         """The sum of the numbers and, with skip, the number of people who answered."""
         parts = number_weights(self.largest)
         total = tuple(enumerate(parts))
+        # The slack is never opened: it would tell the sum a second time.
         return (total, ((len(parts), 1),)) if self.may_be_missing else (total,)
 
     @property
@@ -94,6 +98,7 @@ class SumQuestion(Question):
         if not self.may_be_missing:
             return number_bits(steps or 0, self.largest)
         if steps is None:
+            # Number, "answered" and slack, all zero, which the constraint allows.
             return (0,) * self.bits
         number = number_bits(steps, self.largest)
         return (*number, 1, *number_bits(self.largest - steps, self.largest))
@@ -114,6 +119,7 @@ class Number(SumQuestion):
             object.__setattr__(self, name, check_exact(name, getattr(self, name)))
         if self.step <= 0 or self.low >= self.high:
             raise ParameterError("a number needs low < high and a step above 0")
+        # Exact fractions, so that 0 to 1 in steps of 0.1 has ten of them.
         steps = (self.high - self.low) / self.step
         if steps.denominator != 1:
             raise ParameterError("step must divide the range from low to high")
@@ -142,6 +148,7 @@ class Number(SumQuestion):
         """Return the whole number of steps that is nearest to a number, halves upwards."""
         if not self.low <= number <= self.high:
             raise AnswerError("an answer lies outside the range")
+        # Exact, and the same in all programs: a float could round a half either way.
         return int((number - self.low) / self.step + Fraction(1, 2))
 
     @property
