@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA, FLOOR, JSON
+from faircount.cli.options import DELTA, FILE, FLOOR, JSON
 from faircount.mechanisms.registry import names
 
 if TYPE_CHECKING:
     from faircount.planning.statement import Statement
 
 # Continuous Gaussian noise is no mechanism of ours, but the paper compares with it.
-MECHANISMS = (*names(), "gaussian")
+MECHANISMS = (*names(), "laplace-sheets", "gaussian")
 
 # How the further figures of a mechanism are called in the output.
 LABELS = {
@@ -26,6 +26,8 @@ LABELS = {
     "classical_sigma": "paper, sigma for the same",
     "printed_share_delta": "paper, delta of its shares",
     "epsilon_each": "epsilon of each release",
+    "moves": "cells that one person can move",
+    "single_answer_epsilon": "epsilon of a single answer, at most",
 }
 
 
@@ -66,6 +68,12 @@ LABELS = {
     help="Users who may drop out, whose noise or presence does not count.  [default: 0]",
 )
 @click.option(
+    "--questionnaire",
+    type=FILE,
+    help="Several questions from a TOML file (server-joint, laplace-sheets): the guarantee is for "
+    "all answers of a person together.",
+)
+@click.option(
     "--releases",
     default=1,
     show_default=True,
@@ -84,7 +92,9 @@ def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
                     [--epsilon or --delta] [--dropouts]
     decoys          --decoys, --epsilon or --delta
     laplace         --epsilon [--delta] [--users] [--insiders] [--dropouts]
-    server-joint    --epsilon [--delta]
+    server-joint    --epsilon [--delta] [--questionnaire]
+    laplace-sheets  --questionnaire --epsilon [--delta] [--users]
+                    [--insiders] [--dropouts]
     server-laplace  --epsilon [--delta]
     server-coins    --epsilon --delta
     placed-coins    --epsilon --delta [--users] [--insiders] [--dropouts]

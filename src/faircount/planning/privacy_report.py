@@ -12,7 +12,9 @@ from faircount.core.validation import check_integer
 from faircount.mechanisms.registry import mechanism as kind_named
 from faircount.mechanisms.registry import names
 from faircount.planning.compose import compose as compose_mechanisms
+from faircount.planning.one_question import JOINT, SHEETS
 from faircount.planning.paper_statements import MAKERS
+from faircount.planning.sheet_privacy import state_sheets
 from faircount.planning.statement import Statement
 
 # Defaults for mechanisms that state their own guarantee; neither matters for most of them.
@@ -88,10 +90,25 @@ def privacy(mechanism: str, **parameters: Any) -> Statement:
             'privacy takes the name of a mechanism, as in fc.privacy("laplace", epsilon=1.0), not '
             f"{describe_value(mechanism)}; a mechanism itself has the method guarantee()"
         )
+    if mechanism == SHEETS or "questionnaire" in parameters:
+        return _state_questionnaire(mechanism, parameters)
     if mechanism not in MAKERS and mechanism in names():
         return state_own(mechanism, parameters)
     _check(mechanism, parameters)
     return replace(MAKERS[mechanism](**parameters), mechanism=mechanism)
+
+
+def _state_questionnaire(mechanism: str, parameters: Mapping[str, Any]) -> Statement:
+    """The guarantee of a mechanism that counts whole questionnaires."""
+    if mechanism not in (JOINT, SHEETS):
+        raise ParameterError(f"a questionnaire is counted by {JOINT} and {SHEETS}")
+    takes = list(signature(state_sheets).parameters)[1:]
+    strange = [name for name in parameters if name not in takes]
+    if strange or not {"questionnaire", "epsilon"} <= set(parameters):
+        raise ParameterError(
+            f"privacy of {mechanism} needs questionnaire and epsilon; it takes {', '.join(takes)}"
+        )
+    return state_sheets(mechanism, **parameters)
 
 
 def _check(mechanism: str, parameters: Mapping[str, Any]) -> None:

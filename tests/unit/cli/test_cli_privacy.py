@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ EXAMPLES = {
     "tss-prime": "--p 0.5 --alpha 0.4 --floor 100 --items 30 --epsilon 0.5",
     "decoys": "--decoys 80 --epsilon 0.8",
     "laplace": "--epsilon 1",
+    "laplace-sheets": "--questionnaire two.toml --epsilon 1",
     "server-joint": "--epsilon 1",
     "server-laplace": "--epsilon 1",
     "server-coins": "--epsilon 1 --delta 1e-6",
@@ -53,7 +55,11 @@ def test_noise_of_servers_names_the_server_that_it_relies_on(call: Call) -> None
 
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("releases", [1, 2])
-def test_every_mechanism_answers_in_words_and_in_json(call: Call, name: str, releases: int) -> None:
+def test_every_mechanism_answers_in_words_and_in_json(
+    call: Call, name: str, releases: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("two.toml").write_text('[[question]]\nkind = "yes"\ntext = "a"')
     line = f"privacy {name} {EXAMPLES[name]} --releases {releases}"
     said = json.loads(call(f"{line} --json").stdout)
     assert said["mechanism"] == name

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import faircount as fc
+from faircount.accounting.composition import compose_randomized_response
 from faircount.cli import main
 from faircount.core.errors import ParameterError
 from faircount.core.questions.form import make_form
@@ -151,3 +153,25 @@ def test_the_command_compares_topologies(tmp_path: Path) -> None:
     document = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
     assert [way["topology"] for way in document["topologies"]][-1] == "masked"
     assert document["topologies"][0]["proven"]
+
+
+def test_privacy_of_a_questionnaire_is_that_of_all_answers_together(tmp_path: Path) -> None:
+    file = tmp_path / "form.toml"
+    file.write_text(
+        '[[question]]\nkind = "yes"\ntext = "a"\n\n[[question]]\nkind = "yes"\ntext = "b"'
+    )
+    split = fc.privacy("laplace-sheets", questionnaire=file, epsilon=1.0)
+    assert (split.epsilon, split.more["single_answer_epsilon"]) == (1.0, 0.5)
+    assert split.delta is not None
+    assert split.delta < 1e-20
+    joint = fc.privacy("server-joint", questionnaire=file, epsilon=1.0)
+    assert (joint.epsilon, joint.more["single_answer_epsilon"]) == (1.0, 1.0)
+    # Ten surveys: every answer is a randomized response of its own.
+    several = fc.privacy("laplace-sheets", questionnaire=file, epsilon=0.1, delta=1e-6, releases=10)
+    exact = compose_randomized_response(0.05, 20, delta=1e-6)
+    assert several.epsilon == pytest.approx(exact, rel=1e-3)
+    for wrong in ({"epsilon": 1.0}, {"questionnaire": file}, {"p": 0.5, "questionnaire": file}):
+        with pytest.raises(ParameterError, match="needs questionnaire and epsilon"):
+            fc.privacy("laplace-sheets", **wrong)
+    with pytest.raises(ParameterError, match="counted by server-joint and laplace-sheets"):
+        fc.privacy("laplace", questionnaire=file, epsilon=1.0)
