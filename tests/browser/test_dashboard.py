@@ -461,10 +461,10 @@ def test_a_refusal_leaves_the_form_as_it_is(owner_page) -> None:
 
 def test_invitations_of_a_survey_from_the_command_line_are_made_here(owner) -> None:
     s1, s2 = read_servers(owner.surveys.servers)
-    wishes = SurveyRequirements(one_question("Why?", ("a", "b")), 8, 40.0, minimum=4)
+    requirements = SurveyRequirements(one_question("Why?", ("a", "b")), 8, 40.0, minimum=4)
     create(
         owner.surveys.folder / "bare",
-        wishes,
+        requirements,
         SurveyDescription(),
         OwnerFile(s1, s2, s1.address, (40.0, 1e-6)),
     )

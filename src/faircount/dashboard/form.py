@@ -39,7 +39,7 @@ SMALLEST_DELTA = sys.float_info.min
 TEXTS = ("owner", "purpose", "contact", "population")
 
 
-def wishes_of(form: Form) -> SurveyRequirements:
+def requirements_of(form: Form) -> SurveyRequirements:
     """The request to the planner."""
     questions = questions_of(form)
     users = _users(form)
@@ -49,7 +49,7 @@ def wishes_of(form: Form) -> SurveyRequirements:
     levels = read_levels(form)
     # The population is charged what the weakest level loses: nobody knows who lost less.
     epsilon = _positive(form, "epsilon") if levels is None else levels.most
-    wishes = SurveyRequirements(
+    requirements = SurveyRequirements(
         questions,
         users,
         epsilon,
@@ -58,8 +58,8 @@ def wishes_of(form: Form) -> SurveyRequirements:
         response_rate=_response_rate(form),
         levels=levels,
     )
-    check_kinds(wishes)
-    return wishes
+    check_kinds(requirements)
+    return requirements
 
 
 def people_of(form: Form) -> People | None:
@@ -152,10 +152,10 @@ def _duration_of(seconds: int) -> Form:
     return {"open_for": str(-(-seconds // SECONDS_PER_UNIT[unit])), "unit": unit}
 
 
-def budget_of(form: Form, wishes: SurveyRequirements) -> tuple[float, float]:
+def budget_of(form: Form, requirements: SurveyRequirements) -> tuple[float, float]:
     """The privacy budget of a new population; without a name it covers this survey alone."""
     if not _text(form, "population"):
-        return wishes.epsilon, wishes.delta
+        return requirements.epsilon, requirements.delta
     return _number(form, "budget_epsilon"), _number(form, "budget_delta")
 
 
@@ -179,8 +179,8 @@ def advice(form: Form) -> dict[str, Any]:
     """The planner's advice on the survey in the form, or why there is none."""
     # The form is sent while the owner types: unfinished input is normal and becomes a hint.
     try:
-        wishes = wishes_of(form)
-        found = _ask_planner(wishes)
+        requirements = requirements_of(form)
+        found = _ask_planner(requirements)
     except FaircountError as problem:
         return {"problem": error_payload(problem)}
     condition = []
@@ -189,7 +189,7 @@ def advice(form: Form) -> dict[str, Any]:
     return {
         "mechanism": found.mechanism.name,
         "proven": found.proven,
-        "invited": wishes.users,
+        "invited": requirements.users,
         "minimum": found.minimum,
         "responses": found.responses,
         "half_width_95_at_minimum": found.half_width_95_at_minimum,
@@ -201,19 +201,19 @@ def advice(form: Form) -> dict[str, Any]:
         "chance_of_minimum": found.chance_of_minimum,
         "half_width_95": found.half_width_95,
         # An example of a result is drawn for the answers of a single choice.
-        "items": list(wishes.items) if wishes.is_one_choice else [],
+        "items": list(requirements.items) if requirements.is_one_choice else [],
         "questions": _previews(found),
-        "epsilon": wishes.epsilon,
-        "delta": wishes.delta,
-        "levels": describe_levels(wishes.levels),
+        "epsilon": requirements.epsilon,
+        "delta": requirements.delta,
+        "levels": describe_levels(requirements.levels),
         "gain": describe_gain(found),
-        "costly": wishes.levels is not None and wishes.levels.is_costly,
+        "costly": requirements.levels is not None and requirements.levels.is_costly,
     }
 
 
-def _ask_planner(wishes: SurveyRequirements) -> Advice:
+def _ask_planner(requirements: SurveyRequirements) -> Advice:
     try:
-        return advise(wishes)
+        return advise(requirements)
     except FaircountError as problem:
         # What the planner says about several questions is in English: the page introduces it.
         raise problem if problem.code else problem.with_code("no_mechanism") from None

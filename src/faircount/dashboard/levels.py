@@ -38,6 +38,7 @@ def read_levels(form: Form) -> Levels | None:
     if len(found) < FEWEST:
         message = f"offer {FEWEST} or {MOST} levels"
         raise ParameterError(message).with_code("number_of_levels", most=MOST)
+    # Checked as on the command line, with the same codes.
     return Levels.of(check_levels(found))
 
 
@@ -53,11 +54,11 @@ def _epsilon(form: Form, number: int) -> float:
     return epsilon
 
 
-def check_kinds(wishes: SurveyRequirements) -> None:
+def check_kinds(requirements: SurveyRequirements) -> None:
     """Refuse questions for which there are no levels, by their number."""
-    if wishes.levels is None:
+    if requirements.levels is None:
         return
-    for number, question in enumerate(wishes.questionnaire.questions, 1):
+    for number, question in enumerate(requirements.questionnaire.questions, 1):
         if question.kind not in KINDS:
             message = "with hidden levels, ask questions with one of several answers or yes/no"
             raise ParameterError(message).with_code("level_kinds", question=number)
@@ -99,12 +100,13 @@ def describe_gain(advice: Advice) -> dict[str, Any] | None:
 
     None where there are several questions: the planner says it of one.
     """
-    wishes = advice.requirements
-    levels = wishes.levels
-    if levels is None or len(wishes.questionnaire) > 1:
+    requirements = advice.requirements
+    levels = requirements.levels
+    if levels is None or len(requirements.questionnaire) > 1:
         return None
+    # Nobody can know what people will choose; equal shares are stated as an example.
     shares = [1 / len(levels)] * len(levels)
-    plan = plan_levels(levels, shares, advice.responses, len(wishes.items))
+    plan = plan_levels(levels, shares, advice.responses, len(requirements.items))
     return {
         "inside": round(plan.again),
         "responses": advice.responses,

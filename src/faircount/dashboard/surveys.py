@@ -182,19 +182,21 @@ class Surveys:
         people = self._people(form)
         if people is not None:
             form = {**form, "users": len(people), "people": ""}
-        wishes = forms.wishes_of(form)
+        requirements = forms.requirements_of(form)
         name = forms.check_name(str(form.get("name", "")))
         s1, s2 = read_servers(self.servers)
         facts = forms.facts_of(form)
         servers = BothServers(s1.server("S1"), s2.server("S2"))
         # A population's budget is never changed, whatever the form says.
-        budget = existing_budget(servers, facts.population) or forms.budget_of(form, wishes)
+        budget = existing_budget(servers, facts.population) or forms.budget_of(form, requirements)
         # Participants open the page at the coordinator, so its address goes into the links.
         language = forms.language_of(form)
         closes_at = forms.closing_time_of(form)
         owner = OwnerFile(s1, s2, s1.address, budget, language, closes_at=closes_at)
         anyway = forms.is_wanted_anyway(form)
-        survey, *_ = create(self.folder / name, wishes, facts, owner, people=people, anyway=anyway)
+        survey, *_ = create(
+            self.folder / name, requirements, facts, owner, people=people, anyway=anyway
+        )
         # If a server goes away now, the page offers to continue: the survey exists already, and
         # creating it once more would be refused.
         with suppress(UnreachableError):

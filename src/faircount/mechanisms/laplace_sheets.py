@@ -156,6 +156,7 @@ class LaplaceSheets(SheetMechanism, NoiseOfUsers):
 
     def noise_in(self, included: int) -> SplitNoise:
         """Return the noise in a sum of so many users: every h of them add the whole noise."""
+        # More than h users add more noise than the guarantee needs; the estimates must know it.
         multiple = self.check_included(included) / self.h
         return SplitNoise(self.questionnaire, self.groups, multiple)
 
@@ -212,6 +213,8 @@ class LaplaceSheets(SheetMechanism, NoiseOfUsers):
 
     def draw(self, population: Any, rng: np.random.Generator) -> Ints:
         """Sample noisy cells for the cells of all who take part. For simulations only."""
+        # A two-sided geometric law is a difference of two negative binomial ones, divided among
+        # users.
         size = self.n / self.h
         stop = -np.expm1(-np.array(self._losses))
         noise = rng.negative_binomial(size, stop) - rng.negative_binomial(size, stop)

@@ -132,6 +132,7 @@ class ServerSheets(SheetMechanism, NoiseOfServers):
             for number in noise.group.questions:
                 cells = list(range(len(reaches)))[self.questionnaire.cell_slices[number]]
                 for block in self.questionnaire.questions[number].blocks:
+                    # Twice: each server adds all of the noise.
                     reach = 2 * noise.table.largest * next(balls).reach
                     for cell in cells[: block.cells]:
                         reaches[cell] = reach
@@ -152,6 +153,7 @@ class ServerSheets(SheetMechanism, NoiseOfServers):
         """Return the cells, or raise if honest sheets and noise cannot lead to them."""
         users = self.check_included(included)
         cells = self.decode_cells(total, users)
+        # Counts of a one-of question must add up to the people, since their noise adds up to zero.
         self.joint.decode(cells[: self.questionnaire.cells], users)
         return cells
 

@@ -102,6 +102,7 @@ class SheetMechanism(VectorMechanism):
 
     def check_questionnaire(self, questionnaire: Questionnaire) -> None:
         """Refuse any other questions than those that the noise was made for."""
+        # Equal in every text and step: the noise was calibrated for what these answers can move.
         if questionnaire != self.questionnaire:
             raise ParameterError("the noise was made for other questions")
 
@@ -112,6 +113,7 @@ class SheetMechanism(VectorMechanism):
     @cached_property
     def tops(self) -> tuple[int, ...]:
         """The largest number that one sheet adds to every cell."""
+        # All bits of a cell at once: no valid sheet adds more.
         return tuple(sum(weight for _, weight in weights) for weights in self.openings)
 
     def group_of(self, question: int) -> QuestionGroup:
@@ -133,6 +135,8 @@ class SheetMechanism(VectorMechanism):
         found = []
         for number, question in enumerate(self.questionnaire.questions):
             for place, block in enumerate(question.blocks):
+                # In the order in which cells are opened, so that a position names the same cell
+                # everywhere.
                 found += [(number, place, block)] * block.cells
         return tuple(found)
 
@@ -145,6 +149,7 @@ class SheetMechanism(VectorMechanism):
     def sum_span(self) -> int:
         """The widest range of a cell: from no holder to all, and the noise on both sides."""
         pairs = zip(self.tops, self.reaches, strict=True)
+        # One field for all cells, so it follows from the widest.
         return max(self.n * top + 2 * reach for top, reach in pairs)
 
     def decode_cells(self, total: Residues, users: int) -> Ints:

@@ -38,6 +38,7 @@ def combine_surveys(surveys: Sequence[Survey], *, disjoint: bool = False) -> Com
     names = _name_surveys(surveys)
     asked = surveys[0].params.questionnaire
     for name, survey in zip(names[1:], surveys[1:], strict=True):
+        # Before any result is read: a refusal must not depend on what people answered.
         if survey.params.questionnaire != asked:
             raise RefusedError(
                 f"{name} asks other questions than {names[0]}, or offers other answers: only "
@@ -106,8 +107,10 @@ def _people_of(survey: Survey) -> tuple[str, ...]:
         return ()
     invited = tuple(invitee.person for invitee in survey.invitees())
     numbered = numbered_people(survey.params.n_max, survey.owner.language)
+    # "Person 1" of two surveys are different people, or the same: nobody can tell from numbers.
     if set(invited) <= set(numbered):
         return ()
+    # As tables of people are compared: a second spelling of an address is the same person.
     return tuple(person.strip().casefold() for person in invited)
 
 

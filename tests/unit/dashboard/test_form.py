@@ -13,7 +13,7 @@ from faircount.dashboard.form import (
     facts_of,
     language_of,
     people_of,
-    wishes_of,
+    requirements_of,
 )
 from faircount.owner.people import People
 
@@ -137,22 +137,22 @@ def test_people_are_named_or_as_many_as_the_form_says() -> None:
         language_of({"invitation_language": "xx"})
     named = {**GOOD, "people": " ada@example.org \n\nbo@example.org\n"}
     assert people_of(named) == People.named(["ada@example.org", "bo@example.org"])
-    assert wishes_of(named).users == 2  # not the 300 of the field beside it
+    assert requirements_of(named).users == 2  # not the 300 of the field beside it
 
 
 def test_a_budget_is_asked_for_where_people_have_a_name() -> None:
-    wishes = wishes_of(GOOD)
-    assert budget_of(GOOD, wishes) == (1.0, 1e-6)
+    requirements = requirements_of(GOOD)
+    assert budget_of(GOOD, requirements) == (1.0, 1e-6)
     assert budget_of(
-        {**GOOD, "population": "staff", "budget_epsilon": "3", "budget_delta": "1e-5"}, wishes
+        {**GOOD, "population": "staff", "budget_epsilon": "3", "budget_delta": "1e-5"}, requirements
     ) == (
         3.0,
         1e-5,
     )
     with pytest.raises(ParameterError, match="budget_epsilon must be a number"):
-        budget_of({**GOOD, "population": "staff"}, wishes)
+        budget_of({**GOOD, "population": "staff"}, requirements)
     asked = {**GOOD, "questions": [{**ASKED, "text": " Why? "}]}
-    assert wishes_of(asked).questionnaire.text == "Why?"
+    assert requirements_of(asked).questionnaire.text == "Why?"
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "", "a b", "x" * 61])

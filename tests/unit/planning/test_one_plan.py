@@ -130,15 +130,15 @@ def test_the_chance_to_reach_the_minimum_is_said(
     assert words in made.forecast.description
     assert f"If {rate} of the invited respond" in made.forecast.description
     needed = None if minimum is None else parse_minimum(minimum, 400)
-    wishes = SurveyRequirements(
+    requirements = SurveyRequirements(
         one_question("Which?", "abcde"),
         400,
         1.0,
         minimum=needed,
         response_rate=float(rate[:-1]) / 100,
     )
-    assert advise(wishes).description == made.forecast.description
-    assert advise(wishes).to_dict() == made.forecast.to_dict()
+    assert advise(requirements).description == made.forecast.description
+    assert advise(requirements).to_dict() == made.forecast.to_dict()
 
 
 def test_users_who_make_the_noise_make_enough_for_the_minimum() -> None:

@@ -68,6 +68,7 @@ def deliver_combined(
     from faircount.cli.survey.targets import check_targets
     from faircount.owner.combined_files import save_combined
 
+    # All files are checked before the first is written, and before anything is shown.
     targets = check_targets(files)
     for target in targets:
         save_combined(result, target, view, are_levels=are_levels)
@@ -86,6 +87,7 @@ def _show(out: "Console", result: "CombinedResult", view: "View", are_levels: bo
 
     words = CombinedWords(result, are_levels)
     show_questions(out, result, view.level, view.covers)
+    # Between the headline and what depends on a condition, so that nobody mixes them up.
     out.print(f"\n{words.text('headline')}", markup=False)
     several = len(result.questionnaire) > 1
     for number in range(len(result.questionnaire)):

@@ -88,6 +88,7 @@ def _play(survey: Survey, crowd: Crowd) -> None:
         phase, attempt = progress["phase"]
         is_open = phase in survey.params.topology.phases
         if is_open and (phase, attempt) != closed:
+            # Closed once per phase and attempt: a second call could close the next one too early.
             survey.servers.request(survey.params, "close", phase=phase, attempt=attempt)
             closed = (phase, attempt)
         time.sleep(0.05)

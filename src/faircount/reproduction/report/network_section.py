@@ -59,6 +59,7 @@ def _list_cells(runs: NetworkRuns) -> list[dict[str, Value]]:
         own = [line for line in lines if line.study == study]
         for method in METHODS:
             found = find_line(own, data=data, setting=setting, method=method, against=NOISE)
+            # Three digits: a single run has no more to say.
             row[method] = float(f"{found.mean:.3g}")
             row[f"theory_{method}"] = float(f"{found.expected.mean:.3g}")
             row[f"z_{method}"] = round(found.z, 1)
