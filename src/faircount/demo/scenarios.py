@@ -170,7 +170,10 @@ def answer_as_crowd(survey: Survey, folder: Path) -> int:
     for number, (invitee, sheet) in enumerate(zip(missing, sheets, strict=True)):
         link = invitee.code.link(survey.owner.public_address)
         participation = connect(link, state=folder / f"device-{number}", connection=server)
-        participation.submit(sheet)
+        # Where there are levels, simulated people choose all of them equally often.
+        levels = participation.levels
+        chosen = 0 if levels is None else int(draw.integers(len(levels)))
+        participation.submit(sheet, chosen)
     server.close()
     return len(missing)
 
