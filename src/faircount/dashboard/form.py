@@ -279,7 +279,7 @@ def _delta(form: Form) -> float:
 def _number(form: Form, name: str) -> float:
     try:
         value = float(form[name])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         value = math.nan
     # "nan" and "inf" are floats too, but would pass every comparison or none.
     if not math.isfinite(value):

@@ -215,6 +215,21 @@ def test_incomplete_translations_are_refused(translation: dict[str, Any], messag
         make_form([question], language="en")
 
 
+@pytest.mark.parametrize(
+    ("translation", "message"),
+    [
+        ("de", "write its texts in another language as"),
+        (3, "write its texts in another language as"),
+        ({1: {"text": "Nun?"}}, "a language is a tag"),
+        ({"Deutsch": {"text": "Nun?"}}, "a language is a tag"),
+    ],
+)
+def test_translations_that_are_no_table_are_refused(translation: Any, message: str) -> None:
+    question = {"kind": "yes", "text": "Well?", "translation": translation}
+    with pytest.raises(ParameterError, match=message):
+        make_form([question], language="en")
+
+
 @pytest.mark.parametrize("moved", [["yes", "no"], ["ja", " no "]])
 def test_a_text_that_means_another_answer_in_another_language_is_refused(moved: list[str]) -> None:
     """An answer is a position, so readers of the translation would have answered the opposite."""

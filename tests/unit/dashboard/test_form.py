@@ -56,6 +56,7 @@ def test_advice_says_what_is_missing() -> None:
     [
         ("users", "many", "not_a_number"),
         ("epsilon", "nan", "not_a_number"),
+        ("epsilon", 10**400, "not_a_number"),
         ("users", "2.5", "not_whole"),
         ("epsilon", "0", "not_above_zero"),
         ("delta", "0", "not_inside"),

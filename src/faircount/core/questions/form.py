@@ -49,7 +49,7 @@ from faircount.core.questions.question import Branch, Question, check_text
 from faircount.core.questions.questionnaire import Questionnaire
 from faircount.core.questions.several_items import AnyOf, MostOf
 from faircount.core.questions.sums import Number, ScaleMean
-from faircount.core.questions.translations import TranslatedQuestion, Translation
+from faircount.core.questions.translations import TranslatedQuestion, Translation, check_language
 from faircount.core.validation import check_positive
 
 SEPARATOR = ";"
@@ -254,9 +254,9 @@ def _find_translations(
     """Return the translations of all questions, sorted by language."""
     if not isinstance(titles, Mapping):
         raise ParameterError("write the title of a translation under [translation.de]")
-    languages = set(titles)
-    for fields in questions:
-        languages |= set(fields.get("translation", {}))
+    languages = set(map(check_language, titles))
+    for number, fields in enumerate(questions, 1):
+        languages |= set(map(check_language, _own_translations(fields, number)))
     found = []
     # In a fixed order, since translations are part of the digest in invitations.
     for language in sorted(languages):
@@ -268,9 +268,20 @@ def _find_translations(
     return tuple(found)
 
 
+def _own_translations(fields: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    """Return the texts of one question in all further languages."""
+    texts = fields.get("translation", {})
+    if not isinstance(texts, Mapping):
+        raise ParameterError(
+            f"question {number}: write its texts in another language as translation.de = {{text = "
+            '"...", items = [...]}'
+        )
+    return texts
+
+
 def _translate(fields: Mapping[str, Any], language: str, number: int) -> TranslatedQuestion:
     """Return the texts of one question in a language."""
-    texts = fields.get("translation", {}).get(language)
+    texts = _own_translations(fields, number).get(language)
     name = f"question {number}: its translation into {language}"
     if not isinstance(texts, Mapping) or "text" not in texts:
         raise ParameterError(f"{name} is missing: translate all questions, or none")
