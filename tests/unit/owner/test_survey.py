@@ -16,7 +16,7 @@ from faircount.client.participation import Participation, connect
 from faircount.client.participation_status import Stage
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import UnreachableError
-from faircount.dashboard.form import advice, facts_of, wishes_of
+from faircount.dashboard.form import advice, facts_of, requirements_of
 from faircount.dashboard.surveys import Surveys
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.registry import SURVEY, shared_mechanisms
@@ -163,7 +163,7 @@ def test_the_default_minimum_is_the_same_everywhere(both_apps: Any, tmp_path: Pa
     minima = {}
     for written in ("", "100%"):
         form = {**asked, "minimum": written}
-        page, _ = create(tmp_path / f"page{written}", wishes_of(form), facts_of(form), owner)
+        page, _ = create(tmp_path / f"page{written}", requirements_of(form), facts_of(form), owner)
         option = ("--minimum", written) if written else ()
         question = ("--question", "Which?", "--items", "a,b", "--users", 41, "--epsilon", 8)
         folder = tmp_path / f"command{written}"
