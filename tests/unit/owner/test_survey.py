@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from visits import visit_until_over
 
+from faircount.accounting.levels import Levels
 from faircount.cli import main
 from faircount.client.calls import RemoteServer, RetryPolicy
 from faircount.client.participation import Participation, connect
@@ -84,6 +85,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "server-coins": {"epsilon": 8.0, "coins": 12},
     "placed-coins": {"epsilon": 8.0, "coins": 6},
     "server-joint": {"epsilon": 8.0},
+    "laplace-sheets": {"epsilon": 8.0},
+    "server-levels": {"epsilon": 8.0, "levels": Levels.of({"strong": 4.0, "weak": 8.0})},
 }
 
 CREATE = (
@@ -195,7 +198,9 @@ def test_every_mechanism_of_two_servers_over_their_calls(
     given = {**SIX, **EXAMPLES[name]}
     if name in SURVEY:
         questions = one_question("Which one?", given.pop("items")).questionnaire
-        given |= {"questionnaire": questions, "groups": split_epsilon(8.0, [[0]])}
+        # With levels, the groups of questions share the epsilon of the strongest.
+        shared = 4.0 if name == "server-levels" else 8.0
+        given |= {"questionnaire": questions, "groups": split_epsilon(shared, [[0]])}
     mechanism = shared_mechanisms()[name](**given)
     s1, s2 = read_servers(both_apps.servers_file)
     owner = OwnerFile(s1, s2, s1.address, (9.0, 0.999))
