@@ -5,15 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA, FLOOR, JSON
+from faircount.cli.options import DELTA, FILE, FLOOR, JSON
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.registry import names
+from faircount.planning.one_question import SHEETS
 
 if TYPE_CHECKING:
     from faircount.auditing.report import AuditReport
     from faircount.mechanisms.base import Mechanism
 
-MECHANISMS = names()
+# The last one is audited with the questions of a file, not with a number of items.
+MECHANISMS = (*names(), SHEETS)
 
 # Options that may be parameters of a mechanism; its class says which of them are.
 PARAMETERS = (
@@ -67,6 +69,11 @@ MOST_RESPONSES = 10**9
 )
 @click.option(
     "--insiders", type=int, help="Colluding participants whose noise is known.  [default: 1]"
+)
+@click.option(
+    "--questionnaire",
+    type=FILE,
+    help=f"Several questions from a TOML file ({SHEETS}), with --epsilon for all answers together.",
 )
 # The claim, where it is not what the mechanism was built for.
 @click.option(
@@ -142,6 +149,8 @@ def _make_mechanism(name: str, given: dict[str, Any]) -> "Mechanism":
     """The mechanism with the options that are its parameters."""
     from faircount.mechanisms.registry import mechanism
 
+    if name == SHEETS:
+        return _make_sheets(given)
     kind = mechanism(name)
     accepted = _options_of(kind)
     _check_options(kind, accepted, given)
@@ -158,6 +167,26 @@ def _make_mechanism(name: str, given: dict[str, Any]) -> "Mechanism":
     if "decoys" in options:
         options["coins"] = options.pop("decoys")
     return kind(**options)
+
+
+def _make_sheets(given: dict[str, Any]) -> "Mechanism":
+    """The noise of participants for the questions of a file, with the shares that a plan finds."""
+    from faircount.core.questions.form import read_form
+    from faircount.mechanisms.secret_shared import AUDITED_USERS
+    from faircount.planning.split_plan import Crowd, make_split_plan
+
+    allowed = {"questionnaire", "users", "insiders", *CLAIM}
+    strange = [key for key, value in given.items() if value is not None and key not in allowed]
+    path = given["questionnaire"]
+    if strange or path is None or given["epsilon"] is None:
+        raise ParameterError(
+            f"audit {SHEETS} needs --questionnaire and --epsilon, and takes --users and --insiders"
+        )
+    insiders = 1 if given["insiders"] is None else given["insiders"]
+    # Few people are no easier to protect, and their noise is that of a survey among them.
+    users = given["users"] or AUDITED_USERS + insiders
+    crowd = Crowd(users, insiders)
+    return make_split_plan(read_form(path), users, given["epsilon"], crowd).mechanism
 
 
 def _options_of(kind: "type[Mechanism]") -> list[str]:

@@ -6,12 +6,13 @@ import click
 
 from faircount.cli.options import DELTA, FILE, FLOOR, JSON
 from faircount.mechanisms.registry import names
+from faircount.planning.one_question import SHEETS
 
 if TYPE_CHECKING:
     from faircount.planning.statement import Statement
 
 # Continuous Gaussian noise is no mechanism of ours, but the paper compares with it.
-MECHANISMS = (*names(), "laplace-sheets", "gaussian")
+MECHANISMS = (*names(), SHEETS, "gaussian")
 
 # How the further figures of a mechanism are called in the output.
 LABELS = {

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,12 +22,19 @@ EXAMPLES = {
     "dpdg": "--epsilon 1 --delta 1e-3",
     "server-coins": "--epsilon 1 --delta 1e-3",
     "placed-coins": "--epsilon 1 --delta 1e-3",
+    "laplace-sheets": "--epsilon 1 --questionnaire two.toml",
 }
+
+TWO = '[[question]]\nkind = "yes"\ntext = "a"\n\n[[question]]\nkind = "yes"\ntext = "b"'
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_sound_claims_are_not_refuted(call: Call, name: str) -> None:
+def test_sound_claims_are_not_refuted(
+    call: Call, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Confidence 0.999 and a fixed seed."""
+    monkeypatch.chdir(tmp_path)
+    Path("two.toml").write_text(TWO)
     done = call(f"audit {name} {EXAMPLES.get(name, '--epsilon 1')} {FAST} --json")
     said = json.loads(done.stdout)
     assert done.exit_code == 0
@@ -47,6 +55,18 @@ def test_a_claim_that_is_too_good_is_refuted_with_code_1(call: Call) -> None:
     )
     assert said["refuted"] is True
     assert said["claim"] == {"epsilon": 0.5, "delta": 1e-6}
+
+
+def test_the_noise_of_sheets_is_audited_with_questions_of_a_file(
+    call: Call, tmp_path: Path
+) -> None:
+    form = tmp_path / "two.toml"
+    form.write_text(TWO)
+    line = f"audit laplace-sheets --questionnaire {form} --epsilon 4 --runs 2000 --simulate-seed 1"
+    assert call(f"{line} --claim-epsilon 1").exit_code == 1
+    for wrong in ("--epsilon 1", f"--questionnaire {form}", f"{line[21:]} --p 0.5"):
+        refused = call(f"audit laplace-sheets {wrong}")
+        assert "needs --questionnaire and --epsilon" in refused.stderr
 
 
 def test_people_are_told_what_would_be_refuted(call: Call) -> None:
