@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 from coverage_of_groups import section as group_section
+from coverage_of_levels import section as level_section
 from exact_coverage import Performance, performance, ratio_performance
 from numpy.typing import NDArray
 from page import Line, numbers_of, write
@@ -300,10 +301,8 @@ def render() -> str:
     """The page."""
     tables = {covers: [line.text() for line in lines(covers)] for covers in TITLES}
     shown = [line for covers, texts in tables.items() for line in _table(covers, texts)]
-    return (
-        "\n".join([*_head(tables), *shown, *_means(), *group_section(PAIRS, ITEMS), *_orderings()])
-        + "\n"
-    )
+    groups = [*group_section(PAIRS, ITEMS), *level_section()]
+    return "\n".join([*_head(tables), *shown, *_means(), *groups, *_orderings()]) + "\n"
 
 
 def _head(tables: dict[str, list[str]]) -> list[str]:

@@ -10,10 +10,10 @@ import unicodedata
 from collections.abc import Mapping
 from itertools import pairwise
 
-from faircount.accounting.guarantee import attacker_certainty
 from faircount.core.domain import escape_controls
 from faircount.core.errors import ParameterError
 from faircount.core.validation import check_positive
+from faircount.estimation.level_texts import level_words
 from faircount.owner.invitation_texts import ENGLISH
 from faircount.owner.membership import split_people
 from faircount.owner.people import People
@@ -31,10 +31,10 @@ PUBLIC_LEVELS = (
 # said as a certainty, which people understand better than epsilon.
 _SENTENCES = {
     ENGLISH: (
-        "Your privacy level is {name}, one of {count} people. Whoever invited you knows that, and "
-        "so does anybody who sees which survey you take part in. How sure somebody can become "
-        "which of two answers is yours, where 50 % would be a guess: {levels}. The results of all "
-        "levels are published and combined."
+        "Your privacy level is {name}, like that of {count} people in all. Whoever invited you "
+        "knows that, and so does anybody who sees which survey you take part in. How sure somebody "
+        "can become which of two answers is yours, where 50 % would be a guess: {levels}. The "
+        "results of all levels are published and combined."
     ),
     "de": (
         "Ihre Schutzstufe ist {name}, wie die von insgesamt {count} Personen. Wer Sie eingeladen "
@@ -98,11 +98,10 @@ def split_by_level(people: People, column: str, levels: Mapping[str, float]) -> 
 def describe_level(language: str, name: str, count: int, levels: Mapping[str, float]) -> str:
     """What the participants of a level read about it, and about the others."""
     spoken = language if language in _SENTENCES else ENGLISH
+    words = level_words(spoken)
+    certainty = _CERTAINTIES[spoken]
     parts = []
     for other, epsilon in levels.items():
-        sure = f"{attacker_certainty(epsilon):.1f}"
-        if spoken == "de":
-            sure = sure.replace(".", ",")
-        parts.append(_CERTAINTIES[spoken].format(name=other, sure=sure))
-    people = f"{count:,}" if spoken == ENGLISH else f"{count:,}".replace(",", ".")
-    return _SENTENCES[spoken].format(name=name, count=people, levels=", ".join(parts))
+        parts.append(certainty.format(name=words.name(other), sure=words.percent(epsilon)))
+    facts = {"name": words.name(name), "count": words.number(count), "levels": ", ".join(parts)}
+    return _SENTENCES[spoken].format(**facts)

@@ -67,7 +67,9 @@ def test_levels_are_asked_and_combined_with_commands(both_apps: Any, tmp_path: P
     assert (strong.params.epsilon, strong.params.n_max) == (4.0, 12)
     assert (weak.params.epsilon, weak.params.n_max) == (9.0, 24)
     # Participants read who knows their level, and what it means.
-    assert strong.params.purpose.startswith("tea. Your privacy level is strong, one of 12 people.")
+    assert strong.params.purpose.startswith(
+        "tea. Your privacy level is strong, like that of 12 people"
+    )
     assert "Whoever invited you knows that, and so does anybody who sees" in strong.params.purpose
     assert "in strong at most 98.3 %, in weak at most 100.0 %" in strong.params.purpose
     assert run("survey", "invite", folder).exit_code == 0
@@ -135,7 +137,7 @@ def test_the_headline_counts_every_person_once(both_apps: Any, tmp_path: Path) -
         anyway=True,
         language="de",
     )
-    assert "Ihre Schutzstufe ist strong" in made.groups[0].survey.params.purpose
+    assert "Ihre Schutzstufe ist stark" in made.groups[0].survey.params.purpose
     made.invite()
     made.open()
     for group, cups in zip(made.groups, (2, 6), strict=True):
@@ -220,13 +222,14 @@ def test_levels_that_cannot_run_are_refused_before_anything_is_written(
 def test_people_are_told_in_both_languages_what_a_level_means() -> None:
     levels = check_levels({"very strong": 0.1, "weak": 1.0})
     english = describe_level("en", "weak", 1250, levels)
-    assert "Your privacy level is weak, one of 1,250 people." in english
+    assert "Your privacy level is weak, like that of 1,250 people in all." in english
     # What anybody can become sure of: e^epsilon / (1 + e^epsilon), rounded up.
     assert math.exp(0.1) / (1 + math.exp(0.1)) < 0.525
     assert "in very strong at most 52.5 %, in weak at most 73.2 %" in english
     german = describe_level("de", "weak", 1250, levels)
     assert "Ihre Schutzstufe ist weak, wie die von insgesamt 1.250 Personen." in german
-    assert "in very strong höchstens 52,5\u00a0%, in weak höchstens 73,2\u00a0%" in german
+    # The usual names are said in the language of the survey, as on the page.
+    assert "in sehr stark höchstens 52,5\u00a0%, in weak höchstens 73,2\u00a0%" in german
 
 
 def test_a_level_of_one_person_is_refused() -> None:
