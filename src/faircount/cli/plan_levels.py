@@ -2,11 +2,9 @@
 
 from typing import Any
 
+from faircount.accounting.levels import USUAL_NAMES
 from faircount.cli.options import parse_levels, parse_list
 from faircount.core.errors import ParameterError
-
-USUAL_NAMES = ("very strong", "strong", "normal")
-"""Names of hidden levels that are given by their epsilons alone."""
 
 
 def plan_hidden_levels(
@@ -53,7 +51,11 @@ def _read_levels(given: str) -> dict[str, float]:
     if "=" in given or given.startswith("@"):
         return parse_levels("--levels", given)
     epsilons = _parse_numbers("--levels", given)
-    return dict(zip(USUAL_NAMES[-len(epsilons) :], epsilons, strict=False))
+    # More than there are names are refused where levels are made, with a reason.
+    names = [f"level {number + 1}" for number in range(len(epsilons))]
+    if len(epsilons) <= len(USUAL_NAMES):
+        names = list(USUAL_NAMES[-len(epsilons) :])
+    return dict(zip(names, sorted(epsilons), strict=True))
 
 
 def _parse_numbers(option: str, given: str) -> list[float]:
