@@ -3,11 +3,12 @@
 `make kills` plays 100 schedules on each database, `make test` a few. A seed draws the kind of
 survey, who leaves, and which process is killed when. Every participant has an item of their own and
 there is almost no noise. So a count of 2 is somebody who was counted twice, and a 0 of somebody who
-stayed is a lost response. With proofs everybody fills in a sheet of three questions: the item, a
-yes/no question and a number, which is a power of two of their own. So the sum of the numbers names
-everybody who was counted, and all questions must have counted the same people. Clients continue
-from their state files, and who stayed has to see that they were counted. In the topology two-stage
-there are two items, because its guarantee does not cover people who are alone with their item.
+stayed is a lost response. Everybody fills in a sheet of three questions: the item, a yes/no
+question and, with proofs, a number, which is a power of two of their own; without proofs the third
+question has any of several items, of which everybody chooses two. All questions must have counted
+the same people. Clients continue from their state files, and who stayed has to see that they were
+counted. In the topology two-stage there is one question with two items, because it carries no
+sheets, and its guarantee does not cover people who are alone with their item.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +30,14 @@ from trial_survey import TrialSurvey, require_success, set_up
 from faircount.client.invitation_codes import Code
 from faircount.core.entropy import SystemEntropy
 from faircount.core.files import make_private_folder
-from faircount.core.questions import Number, OneOf, Questionnaire, Sheet, YesNo
-from faircount.core.questions.choices import ChoiceQuestion
+from faircount.core.questions import AnyOf, Number, OneOf, Questionnaire, Sheet, YesNo
 from faircount.demo.crowd import CrowdPlan, Person
 from faircount.demo.processes import free_port
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
-from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.laplace_sheets import LaplaceSheets
 from faircount.mechanisms.server_sheets import ServerSheets
+from faircount.mechanisms.sheets import SheetMechanism
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, SurveyParameters, Topology
 from faircount.protocol.survey.phases import FINAL
@@ -75,22 +77,26 @@ class Kind:
     """
 
     topology: Topology
-    mechanism: FrequencyMechanism | ServerSheets
+    mechanism: FrequencyMechanism | SheetMechanism
     terms: dict[str, Any]
     may_abort: bool = False
 
 
 def make_kinds() -> dict[str, Kind]:
-    # The noise is 0 except with probability 1e-8.
-    laplace = Laplace(items=USERS, users=USERS, epsilon=20.0, dropouts=USERS - MINIMUM)
+    who = OneOf(text="Who are you?", items=tuple(str(place) for place in range(USERS)))
+    odd = YesNo(text="Is your place odd?")
+    # Every step of a cell costs 20, so that the noise is 0 except with probability 1e-7.
+    of_users = LaplaceSheets(
+        questionnaire=Questionnaire((who, odd, AnyOf(text="Which two?", items=who.items))),
+        groups=split_epsilon(220.0, [[0], [1], [2]], [2, 1, USERS]),
+        epsilon=220.0,
+        users=USERS,
+        dropouts=USERS - MINIMUM,
+    )
     # Two groups of questions, so that two radii are drawn; neither is ever 1 (probability 1e-12).
     sheets = ServerSheets(
         questionnaire=Questionnaire(
-            (
-                OneOf(text="Who are you?", items=tuple(str(place) for place in range(USERS))),
-                YesNo(text="Is your place odd?"),
-                Number(text="Which number is yours alone?", low=0, high=2**USERS - 1),
-            )
+            (who, odd, Number(text="Which number is yours alone?", low=0, high=2**USERS - 1))
         ),
         groups=split_epsilon(80.0, [[0, 2], [1]]),
         epsilon=80.0,
@@ -109,9 +115,9 @@ def make_kinds() -> dict[str, Kind]:
     )
     return {
         "servers with proofs": Kind(SERVERS, sheets, {}),
-        "servers without proofs": Kind(SERVERS, laplace, {}),
-        "masked": Kind(MASKED, laplace, {}),
-        "explicit": Kind(EXPLICIT, laplace, {}),
+        "servers without proofs": Kind(SERVERS, of_users, {}),
+        "masked": Kind(MASKED, of_users, {}),
+        "explicit": Kind(EXPLICIT, of_users, {}),
         "two-stage": Kind(TWO_STAGE, two_stage, {"epsilon": 1.0, "k": 2}, may_abort=True),
     }
 
@@ -249,12 +255,13 @@ class Crowd:
         return progress
 
 
-def sheet_of(place: int, params: SurveyParameters) -> Sheet:
-    """The answers of a participant: an item, whether the place is odd, and a power of two."""
-    first = params.questionnaire.questions[0]
-    assert isinstance(first, ChoiceQuestion)
-    sheet = (place % len(first.choices), place % 2, 2**place)
-    return sheet[: len(params.questionnaire)]
+def sheet_of(place: int, questionnaire: Questionnaire) -> Sheet:
+    """The answers of a participant, which nobody else gives."""
+    if len(questionnaire) == 1:
+        return (place % 2,)
+    is_number = isinstance(questionnaire.questions[2], Number)
+    others = tuple(sorted((place, (place + 1) % USERS)))
+    return place, place % 2, 2**place if is_number else others
 
 
 def start_crowds(
@@ -264,7 +271,9 @@ def start_crowds(
     people = []
     for place, invitation in enumerate(survey.invitations):
         link = Code(survey.params.survey, invitation).link(address)
-        people.append(Person(link, sheet_of(place, survey.params), schedule.visits[place]))
+        people.append(
+            Person(link, sheet_of(place, survey.params.questionnaire), schedule.visits[place])
+        )
     crowds = []
     for number in range(CROWDS):
         crowd_folder = make_private_folder(folder / f"crowd-{number}")
@@ -344,7 +353,7 @@ async def play(servers: Servers, schedule: Schedule) -> Ending:
     is_over = asyncio.Event()
     await servers.wait_until_up()
     async with servers.client(0) as to_s1, servers.client(1) as to_s2:
-        total = {"epsilon": 100.0, "delta": 0.999999999}
+        total = {"epsilon": 300.0, "delta": 0.999999999}
         require_success(await to_s2.put("/v1/populations/people", json=total))
         terms = {"population": "people", "minimum": MINIMUM, **kind.terms}
         survey = await set_up(to_s1, to_s2, kind.mechanism, kind.topology, SystemEntropy(), **terms)
@@ -415,13 +424,12 @@ def check_published(ending: Ending, schedule: Schedule) -> None:
         staying = [place for place in schedule.staying if place % len(counts) == position]
         assert len(staying) <= count <= USERS // len(counts)
     assert result["included"] == sum(counts)
-    if further:
+    if isinstance(params.mechanism, SheetMechanism):
         # Each count is 0 or 1, so the first question names everybody; the others must agree.
-        included = [sheet_of(place, params) for place, count in enumerate(counts) if count]
-        assert further == [
-            [sum(sheet[1] for sheet in included)],
-            [sum(sheet[2] for sheet in included)],
-        ]
+        included = [place for place, count in enumerate(counts) if count]
+        sheets = [sheet_of(place, params.questionnaire) for place in included]
+        expected = sum(params.mechanism.cells_of(sheet) for sheet in sheets)
+        assert [*counts, *chain(*further)] == expected.tolist()
     assert ending.counted >= set(schedule.staying)
     assert len(ending.counted) == ending.stages["counted"] <= result["included"]
     assert [survey["status"] for survey in ending.budget["surveys"]] == ["spent"]
