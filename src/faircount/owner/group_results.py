@@ -15,7 +15,7 @@ from faircount.estimation.sheet_texts import sheet_words_of
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
 from faircount.mechanisms.sheets import SheetMechanism
 from faircount.owner.combined_result import CombinedResult, combine_results
-from faircount.planning.questionnaire import half_width
+from faircount.planning.question_groups import half_width
 from faircount.protocol.survey.endings import describe_abort
 from faircount.protocol.wire.messages import Aborted
 

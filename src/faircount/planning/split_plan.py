@@ -17,12 +17,8 @@ from faircount.core.validation import check_integer, check_positive
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace_sheets import LaplaceSheets
 from faircount.mechanisms.split_noise import SplitNoise
-from faircount.planning.questionnaire import (
-    QuestionnairePlan,
-    half_width,
-    is_ratio,
-    weigh_errors,
-)
+from faircount.planning.question_groups import half_width, is_ratio, weigh_errors
+from faircount.planning.questionnaire import QuestionnairePlan
 
 # How often shares are adapted to the exact errors; more changes nothing any more.
 _ROUNDS = 3
