@@ -92,6 +92,7 @@ class RemoteError(FaircountError):
 
     def __init__(self, message: str, status: int = 0, reason: int = 0) -> None:
         super().__init__(message)
+        # Numbers besides the sentence, since callers decide by them and not by words.
         self.status = status
         self.reason = reason
 

@@ -55,6 +55,7 @@ class ResultWords:
 
     def interval_text(self, level: float, bounds: Intervals | Coverage) -> str:
         """What the intervals cover."""
+        # Said every time: twenty intervals of 95% each miss once on average.
         scope = "all together" if bounds.simultaneous else "each"
         return f"{plain.format_level(level)} {scope}; {bounds.method}"
 

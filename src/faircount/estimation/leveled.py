@@ -113,6 +113,7 @@ class LeveledTables:
         reach = _normal_quantile(1 - level) * math.sqrt(variance)
         if len(shares) == 1:
             where = self.mechanism.second_slices[0]
+            # One question: the exact law of the sum of its cells, instead of a normal one.
             law = self.mechanism.second_law(0, where.stop - where.start)
             reach = law.quantiles((1 - level) / 2)[1]
         low, high = (min(max(middle + side * reach, 0.0), self.included) for side in (-1, 1))
@@ -199,6 +200,7 @@ class LeveledTables:
         low = np.clip(np.maximum(base - reach, second - one), 0, n)
         high = np.clip(np.minimum(base + reach, n - (second.sum() - second) + others), 0, n)
         alone = law.quantiles(error / 2)[1]
+        # A contradiction is rare and would leave no interval at all.
         is_empty = low > high
         low = np.where(is_empty, np.clip(base - alone, 0, n), low)
         high = np.where(is_empty, np.clip(base + alone, 0, n), high)
@@ -267,6 +269,7 @@ class LeveledTables:
         found = self._statistic(question, self.base(question), self.second(question), psi)
         reached = 0
         for _ in range(_DRAWS):
+            # As if everybody answered alike: who is counted again is then a random part of all.
             people = rng.multinomial(n, psi)
             inside = rng.multivariate_hypergeometric(people, min(m, n))
             noise = self.mechanism.base_noise(stream) + self.mechanism.base_noise(stream)
@@ -275,6 +278,7 @@ class LeveledTables:
                 drawn = np.array([-drawn[0], drawn[0]])
             again = inside + law.draw(inside.shape, rng)
             reached += self._statistic(question, people + drawn, again, psi) >= found
+        # The survey itself counts as one draw, so that no p-value is 0.
         return (1 + reached) / (1 + _DRAWS)
 
     def _statistic(self, question: int, base: Floats, second: Floats, psi: Floats) -> float:

@@ -79,6 +79,7 @@ class SplitNoise:
 
     def raw_law(self, question: int, block: int = 0) -> NoiseLaw:
         """Return the law of the noise in a published cell."""
+        # Twice the loss, since that law is made for an answer that moves two counts.
         return laplace_noise(2 * self.loss(question, block), self.multiple)
 
     def _is_fitted(self, question: int) -> bool:
@@ -92,6 +93,7 @@ class SplitNoise:
         """Return the cells of a question; counts that must add up to the people do."""
         if not self._is_fitted(question):
             return tuple(cells)
+        # The same amount for all of them: no answer is favoured, and the errors are smallest.
         excess = (sum(cells) - included) / len(cells)
         return tuple(cell - excess for cell in cells)
 
@@ -105,6 +107,7 @@ class SplitNoise:
         """Return the law of the noise in a sum of fitted cells of a one-of question."""
         raw = self.raw_law(question)
         if not self._is_fitted(question):
+            # Cells that are not fitted have independent noise.
             return sum_of_draws(raw, terms)
         return fit_noise(raw, self.questionnaire.questions[question].cells, terms)
 
@@ -114,6 +117,7 @@ class SplitNoise:
         The weights add up to 0, so it is the same for fitted cells and for published ones.
         """
         raw = self.raw_law(question)
+        # A bound on the memory, and so on the time: the law has as many points as its spread.
         if sum(map(abs, weights)) * math.sqrt(raw.variance) > _MOST_SPREAD:
             return None
         return weigh_noise(raw, tuple(weights))

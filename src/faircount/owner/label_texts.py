@@ -63,6 +63,7 @@ class LabelWords:
 
     def number(self, text: str) -> str:
         """A number as the language writes it."""
+        # Only texts without separators between thousands come here.
         return text.replace(".", self.decimal)
 
 

@@ -116,6 +116,7 @@ class QuestionnairePlan(ABC):
         group = self.mechanism.group_of(number)
         apart = None
         if isinstance(question, Table):
+            # Only tables: for margins alone two questions may be more exact.
             apart = self._compare_margins(number, question)
         return QuestionLine(
             number + 1,
@@ -154,6 +155,7 @@ class QuestionnairePlan(ABC):
             except ParameterError:
                 return False
 
+        # In steps of 1%: finer ones would cost a plan each and tell nobody more.
         most = math.ceil(math.log(_LARGEST_EPSILON / _LEAST_EPSILON) / math.log(1.01))
         # Bisection needs one step at which the targets are met. Where epsilon 20 does not help no
         # budget does that anybody should spend.
@@ -179,6 +181,8 @@ class QuestionnairePlan(ABC):
             # A question that decides whether another one is asked stays as long as that one.
             needed = {_branch_of(question) for question in plan.form.questionnaire.questions}
             free = [line for line in plan.lines if line.number - 1 not in needed]
+            # One by one, the one that misses its target by most: a search over all subsets takes
+            # too long.
             worst = max(free, key=lambda line: line.half_width / (line.target or math.inf))
             dropped.append(kept.pop(worst.number - 1) + 1)
             plan = self._plan_again(_keep(self.form, kept), self.mechanism.epsilon)
@@ -214,6 +218,7 @@ class QuestionnairePlan(ABC):
                     f"table and ±{apart:.1f} if asked apart: {better}, if margins are what you "
                     "need."
                 )
+        # How many will skip is unknown before the survey, so no number is given.
         if any(question.skip for question in self.form.questionnaire.questions):
             sentences.append(
                 "with skip, shares and means among those who answered are less exact, the more so "
@@ -340,6 +345,7 @@ def _without_branch(question: Question) -> Question:
     if question.only_if is None:
         return question
     if isinstance(question, ChoiceQuestion):
+        # Texts do not matter for the noise, and these cannot collide with reserved answers.
         places = range(len(question.answers))
         return OneOf(text=question.text, items=tuple(map(str, places)))
     # "Does not apply" is the same cell as "prefer not to say".

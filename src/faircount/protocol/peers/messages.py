@@ -33,6 +33,7 @@ class FromMember(Message):
     credential: Hash
 
 
+# From a real encoding, so that plans state what is sent.
 ENROLMENT_BYTES = len(encode(Enrolment(bytes(16), *(bytes(32),) * 5)))
 
 

@@ -137,6 +137,7 @@ class Reservation(Message):
     revealed: Hash = bytes(32)  # with validity proofs, the value behind the aggregator's commitment
 
 
+# After the reservation: nothing that depends on answers leaves the coordinator before it.
 @message(4, Party.AGGREGATOR)
 class ShareBatch(Message):
     """The encrypted shares of a reserved manifest in its order, or those of one of its parts.
@@ -205,6 +206,7 @@ class Aborted(Message):
     spent: U8
 
 
+# For a coordinator that may have forgotten something, as after a restore.
 @message(8, Party.AGGREGATOR)
 class SyncRequest(Message):
     """The coordinator, restored from a backup, asks for all that the aggregator has signed."""
@@ -262,6 +264,7 @@ class Withdrawal(Message):
     signature: Signature
 
 
+# Signed, unlike a `Rejection`: the coordinator ends a survey because of it.
 @message(13, Party.COORDINATOR)
 class Refusal(Message):
     """The aggregator's signed rejection of one request of the coordinator."""
@@ -272,6 +275,7 @@ class Refusal(Message):
     detail: VarBytes = field(default=b"", compare=False)
 
 
+# No error: the client keeps its state and comes back.
 @message(11, Party.CLIENT)
 class NotReady(Message):
     """Nothing to do now: ask again later. `phase` is the phase of the survey.

@@ -21,6 +21,7 @@ class Neighbourhood(Message):
     hashes: Sequence[Hash]
 
 
+# Sent before the vector: a client that vanishes later can then be unmasked by its neighbours.
 @message(65, Party.COORDINATOR)
 class KeyBundle(FromMember):
     """A client's public mask key, and for each neighbour an encrypted share of the secret key."""
@@ -80,6 +81,7 @@ class UnmaskRequest(Message):
     statement: Signed
 
 
+# Message keys and not the shares: whoever relays them cannot exchange a share for another one.
 @message(71, Party.COORDINATOR)
 class UnmaskShares(FromMember):
     """Message keys of the key shares that dropped neighbours dealt, encrypted to the aggregator.
@@ -111,6 +113,7 @@ class ReadyForTotal(Message):
     manifest_hash: Hash
 
 
+# Without it a client with wrong key shares would end the survey by vanishing.
 @message(74, Party.COORDINATOR)
 class Unrecoverable(Message):
     """The keys of these dropped members, a bitmap over the roster, are lost: try once more."""

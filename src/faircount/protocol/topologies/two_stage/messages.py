@@ -35,6 +35,7 @@ class ReporterKey:
     mac: Hash
 
 
+# By hash first: the numbers of reporters depend on responses and are sent once.
 @message(89, Party.AGGREGATOR)
 class Announcement(Message):
     """The coordinator announces its one election request, by hash, and the reporters."""
@@ -175,6 +176,7 @@ class SlotSums(FromMember):
     encrypted_share: VarBytes
 
 
+# Numbers only: a complaint must not show what could be decrypted.
 @message(87, Party.COORDINATOR)
 class SlotComplaint(FromMember):
     """Shares from the reporters with these numbers cannot be decrypted."""
