@@ -20,21 +20,24 @@ packages and no build step.
 1. **Who asks**, why, which two organizations run the servers, how many are invited, and all
    questions on one page, a group of fields each. A question that depends on an earlier answer
    appears when it is given. What is missing is told at the question, and the focus moves there.
-   "None of these" and "prefer not to say" are answers, so nothing is left out by accident.
+   "None of these" and "prefer not to say" are answers, so nothing is left out by accident. Where
+   the survey offers hidden privacy levels, the choice of one follows the questions: what each
+   means as a certainty, for the answer and for answer and level together. The strongest is
+   preselected.
 2. **What is promised**, as a sentence computed from epsilon and in numbers: one promise for all
    answers together, and how much of it a single answer can lose; what the page has checked; what is
    not covered.
-3. **A confirmation**: every answer and what happens to it, in words, and on request the bytes of
+3. **A confirmation**: every answer, the level, and what happens to them, in words, and on request the bytes of
    both shares that will leave the device. Nothing is sent before the participant has chosen and
    confirmed, so a mail scanner that opens the link, or submits the form, changes nothing. Beside
    the answers it says what the owner could do with a copy of the invitation.
 4. **What became of it**: acknowledged with the coordinator's signature, counted with an inclusion
-   proof, withdrawn, or how the survey ended; the result of every question with 95% intervals; a receipt to
-   save. A warning if another device has shown the invitation.
+   proof, withdrawn, or how the survey ended; the result of every question with 95% intervals,
+   with levels the table of everybody first; a receipt to save. A warning if another device has shown the invitation.
 
-The page speaks English and German (`page/strings.js` has every sentence, `page/several_strings.js`
-those that are worded differently for several questions; a further language is a further object in
-both) and uses logical sides in its layout, so that a right-to-left language needs no other style
+The page speaks English and German (`page/strings.js` and `page/level_strings.js` have every
+sentence, `page/several_strings.js` those that are worded differently for several questions; a
+further language is a further object in each) and uses logical sides in its layout, so that a right-to-left language needs no other style
 sheet. Questions and answers are shown in the reader's language if the owner translated them.
 Answers are positions, so nothing that leaves the device depends on the language.
 
@@ -48,12 +51,16 @@ Answers are positions, so nothing that leaves the device depends on the language
   name alone can be made up. If both servers have one name or one key, it warns.
 - It reads the questions and groups of questions, and computes the bits, constraints and cells of a
   sheet from them. Every question must be in exactly one group, or it would get no noise.
-- For `laplace`, `server-laplace` and `server-joint` it computes the noise tables with integers of
+- Where there are privacy levels it computes the coin of each, the chance of being counted a second
+  time, and refuses others. It tosses the coin together with everything else that is drawn, once,
+  and at every level sends as many bytes in as many requests. The device keeps neither the answer
+  nor the level.
+- For `laplace`, `server-laplace`, `server-joint` and `server-levels` it computes the noise tables with integers of
   any size and compares their digest; for every mechanism all derived numbers; where reports are
   proven, the field and degree of the proof, and that each server has committed to a value of its
   own. It refuses every set of parameters that the Python client refuses; a test compares both.
 - Whether the guarantee follows from the parameters, to nine digits, with the minimum number of
-  responses and with all: for `server-joint`, `server-laplace`, `server-coins`, `placed-coins`,
+  responses and with all: for `server-joint`, `server-levels`, `server-laplace`, `server-coins`, `placed-coins`,
   `laplace`, `decoys` and `dpds` in `servers`. A client cannot check that a server adds its noise or
   places coins as agreed; the page names the server that the guarantee relies on.
 - The coordinator's signature on the acknowledgement, the aggregator's signature on the result,

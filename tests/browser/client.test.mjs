@@ -4,14 +4,17 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 
+import { ballOf } from "../../src/faircount/web/client/balls.js";
 import { hex } from "../../src/faircount/web/client/bytes.js";
 import { encode as encodeJson } from "../../src/faircount/web/client/canonical_json.js";
 import { REPLIES, decode, encode } from "../../src/faircount/web/client/codec.js";
 import { sha256 } from "../../src/faircount/web/client/digests.js";
 import { uniformElements } from "../../src/faircount/web/client/field.js";
+import { drawPlaced } from "../../src/faircount/web/client/levels.js";
 import { MECHANISMS } from "../../src/faircount/web/client/mechanisms.js";
 import { laplaceEpsilon } from "../../src/faircount/web/client/privacy.js";
 import { prove, reportLayout } from "../../src/faircount/web/client/proof.js";
+import { radiusTable } from "../../src/faircount/web/client/radius.js";
 import { systemRandom } from "../../src/faircount/web/client/random.js";
 import { Refusal } from "../../src/faircount/web/client/refusal.js";
 import { interpolation, times, vanishing } from "../../src/faircount/web/client/small_field.js";
@@ -183,4 +186,36 @@ test("the coins in a report are fair: every random byte counted once", () => {
     found[Number(row[3] * 4n + row[4] * 2n + row[5])] += 1;
   }
   assert.deepEqual(found, new Array(8).fill(32));
+});
+
+test("a long table of noise leaves room for what people click", async () => {
+  const real = performance.now;
+  let clock = 0;
+  let events = 0;
+  const click = setInterval(() => (events += 1));
+  // Every look at the clock is as if a long time had passed.
+  performance.now = () => (clock += 1000);
+  try {
+    const { cumulative } = await radiusTable([ballOf({ kind: "one", cells: 4 })], 1n << 128n);
+    assert.ok(cumulative.length > 100);
+    assert.ok(events > 10);
+  } finally {
+    performance.now = real;
+    clearInterval(click);
+  }
+});
+
+test("a coin falls as often as its level says, at every byte that decides", () => {
+  const levels = { offered: [0n, 1n << 126n, 1n << 128n].map((coin) => ({ coin })) };
+  const form = { bits: 4, starts: [{ inside: 0, outside: 2 }] };
+  const inside = levels.offered.map((_, level) => {
+    const bytes = Array.from({ length: 256 }, (_, first) => first);
+    const draws = bytes.map((first) => {
+      const random = (size) => Uint8Array.from({ length: size }, (_, at) => (at ? 255 : first));
+      return drawPlaced({ levels, form }, [1], level, random);
+    });
+    assert.ok(draws.every((bits) => bits[1] + bits[3] === 1 && bits[0] + bits[2] === 0));
+    return draws.filter((bits) => bits[1] === 1).length;
+  });
+  assert.deepEqual(inside, [0, 64, 256]);
 });

@@ -55,7 +55,7 @@ export async function radiusTable(balls, scaled) {
   }
   powerAbove = shiftUp(powerAbove * (factor + 1n), bits);
   const powers = { power: powerAbove, factor: factor + 1n, bits };
-  const tail = tailBound(balls, sizes, weights.length, powers);
+  const tail = await tailBound(balls, sizes, weights.length, powers, takeBreak);
   const distance = await distanceUnits(cumulative, weights, upper, tail, takeBreak);
   return { cumulative, distanceUnits: distance };
 }
@@ -85,7 +85,7 @@ function* productSizes(balls) {
  * r to r + 1 by a factor of at most (r + 1) / (r + 1 - d) if r >= d (Stanley), which falls with r.
  * Once the weights surely fall by a ratio below 1, the geometric series bounds what follows.
  */
-function tailBound(balls, sizes, start, { power: first, factor, bits }) {
+async function tailBound(balls, sizes, start, { power: first, factor, bits }, takeBreak) {
   const one = 1n << bits;
   const dimensions = balls.map((ball) => ball.dimension);
   const largest = Math.max(...dimensions);
@@ -103,6 +103,7 @@ function tailBound(balls, sizes, start, { power: first, factor, bits }) {
     }
     total += weight;
     power = shiftUp(power * factor, bits);
+    await takeBreak();
   }
 }
 
