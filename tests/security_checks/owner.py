@@ -25,6 +25,7 @@ MUTANTS = (
     Mutant("sheet-cells", NEVER, f"{PEOPLE} -k many_cells"),
     Mutant("group-folder", becomes("False"), f"{GROUPS} -k damaged"),
     Mutant("one-group", NEVER, f"{GROUPS} -k twice"),
+    Mutant("whole-and-groups", NEVER, f"{GROUPS} -k as_a_whole"),
     Mutant("disjoint-people", NEVER, "tests/unit/owner/test_levels.py -k finished"),
     Mutant("unsure-mail", NEVER, f"{MAIL} -k silently"),
 )

@@ -22,9 +22,10 @@ from faircount.core.errors import FaircountError, ParameterError, RefusedError, 
 from faircount.core.files import make_private_folder, read_file, write_durably
 from faircount.core.questions.form import Form
 from faircount.estimation.sheet_result import QuestionnaireResult
+from faircount.owner.budget import existing_budget
 from faircount.owner.combined_result import CombinedResult
 from faircount.owner.creation import people_given
-from faircount.owner.folder import SurveyFolder
+from faircount.owner.folder import COMMAND_RETRY, SurveyFolder, read_servers
 from faircount.owner.group_results import MOST_ERROR, GroupResult, GroupResults, error_of
 from faircount.owner.invitation_texts import ENGLISH
 from faircount.owner.invitations import Invitee
@@ -33,6 +34,7 @@ from faircount.owner.levels import check_levels, describe_level, split_by_level
 from faircount.owner.membership import describe_group, split_people
 from faircount.owner.people import People
 from faircount.owner.questions import Questions, read_questions
+from faircount.owner.remote import BothServers
 from faircount.owner.survey import Survey
 from faircount.planning.questionnaire import make_plan
 from faircount.protocol.wire.messages import Aborted, Reason
@@ -137,6 +139,7 @@ class GroupedSurvey:
             # Before anything is written or a server is asked: no level can fail after another.
             forecast = forecast_levels(form, sizes, **given)
             forecast.check(anyway)
+        _check_whole(options.get("servers"), population)
         path = Path(folder)
         places = _name_folders(members)
         _write_names(path, _Names(group_column, places, levels))
@@ -225,6 +228,22 @@ class GroupedSurvey:
 def is_grouped(folder: str | os.PathLike[str]) -> bool:
     """Whether a folder holds the surveys of several groups."""
     return SurveyFolder(Path(folder)).groups_file.exists()
+
+
+def _check_whole(servers: str | os.PathLike[str] | None, population: str) -> None:
+    """Refuse a population that was asked as a whole: its groups have budgets of their own."""
+    # A file of servers that is missing is refused where the first survey is made.
+    if not population or servers is None:
+        return
+    s1, s2 = read_servers(Path(servers))
+    both = BothServers(s1.server("S1", COMMAND_RETRY), s2.server("S2", COMMAND_RETRY))
+    # check: whole-and-groups - people lose in two places, and neither budget says so
+    if existing_budget(both, population) is not None:
+        raise RefusedError(
+            f"{population!r:.60} has a budget for surveys of everybody, and groups have budgets of "
+            "their own: nobody would add up what people lose in both. Name another population if "
+            "these are other people, or ask everybody in one survey"
+        ).with_code("population_as_a_whole", population=population)
 
 
 def _check_sizes(form: Form, sizes: dict[str, int], epsilon: float) -> None:

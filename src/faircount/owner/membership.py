@@ -17,7 +17,8 @@ _SENTENCES = {
 PUBLIC_MEMBERSHIP = (
     "it is public which groups there are, how many people each has, and how many of them answer; "
     "you know who is in which, and participants are told so. Nobody may be in two groups: "
-    "everybody has the whole epsilon in one"
+    "everybody has the whole epsilon in one, and every group a budget of its own: whoever changes "
+    "groups between surveys, or is asked in a survey of everybody besides, loses the sum"
 )
 
 

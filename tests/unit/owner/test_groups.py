@@ -54,6 +54,22 @@ def create(both_apps: Any, folder: Path, people: Path, **more: Any) -> fc.Groupe
     )
 
 
+def test_people_who_were_asked_as_a_whole_are_not_asked_in_groups(
+    both_apps: Any, tmp_path: Path, people: Path
+) -> None:
+    """The budget of everybody would not know what people lose in their groups."""
+    terms = {"servers": both_apps.servers_file, "people": people, "population": "staff"}
+    whole = Survey.create(
+        tmp_path / "all", questionnaire=FORM, epsilon=EPSILON, anyway=True, **terms
+    )
+    # Only the aggregator's ledger counts: a folder alone has charged nobody.
+    create(both_apps, tmp_path / "before", people, population="staff")
+    whole.invite()
+    with pytest.raises(RefusedError, match="has a budget for surveys of everybody"):
+        create(both_apps, tmp_path / "after", people, population="staff")
+    assert not (tmp_path / "after").exists()
+
+
 def answer_all(survey: Survey, folder: Path, count: int, yes: int) -> None:
     for number, invitee in enumerate(survey.invitees()[:count]):
         link = invitee.code.link(survey.owner.public_address)

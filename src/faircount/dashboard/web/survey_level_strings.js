@@ -70,6 +70,10 @@ export const en = {
   problem_different_questions:
     "Only surveys that ask the same questions, word by word, can be combined.",
   problem_same_survey: "The same survey is given twice. Give each of them once.",
+  problem_population_as_a_whole:
+    "{population} has a budget for surveys of everybody, and groups have budgets of their own: " +
+    "nobody would add up what people lose in both. Name another population if these are other " +
+    "people, or ask everybody in one survey.",
   problem_same_population:
     "Two of the surveys ask the same people, {population}. Only surveys of different people can be " +
     "combined.",
@@ -156,6 +160,10 @@ export const de = {
   problem_different_questions:
     "Nur Umfragen, die Wort für Wort dasselbe fragen, lassen sich zusammenfassen.",
   problem_same_survey: "Dieselbe Umfrage ist zweimal angegeben. Geben Sie jede einmal an.",
+  problem_population_as_a_whole:
+    "{population} hat ein Budget für Umfragen unter allen, und Gruppen haben eigene Budgets: " +
+    "Niemand würde zusammenzählen, was die Personen in beiden verlieren. Nennen Sie eine andere " +
+    "Personengruppe, wenn es andere Personen sind, oder fragen Sie alle in einer Umfrage.",
   problem_same_population:
     "Zwei der Umfragen fragen dieselben Personen, {population}. Nur Umfragen unter verschiedenen " +
     "Personen lassen sich zusammenfassen.",
