@@ -106,11 +106,10 @@ def test_an_owner_offers_levels_and_reads_both_tables(owner, owner_page, look_at
     expect(second.locator("caption")).to_have_text(
         "If people who chose weaker protection answer like everybody"
     )
-    look_at(page, "dashboard-levels-result")
     # A copy of the survey offers the same levels.
     copied = {**owner.surveys.form("levels"), "name": "again", "epsilon": "1"}
-    wishes = forms.wishes_of(copied)
-    assert wishes.levels == survey.params.mechanism.levels
+    wanted = forms.requirements_of(copied)
+    assert wanted.levels == survey.params.mechanism.levels
 
 
 def answered(link: str, folder: Path, answer: str, level: str) -> None:
