@@ -27,6 +27,7 @@ class Released:
 
     def law_of_sum(self, terms: int) -> NoiseLaw:
         """The law of the sum of so many cells of a choice; two answers have one cell."""
+        # Its complement has the same noise with the sign changed, which is the same law.
         if len(self.cells) == 1:
             return self.law()
         return self.noise.law_of_sum(self.number, terms)
@@ -46,6 +47,7 @@ def divide_bounds(
     missing: bounds of the share of people without an answer; if they may be all, any ratio up to
              the largest is possible
     """
+    # The fewer people are missing, the smaller is a share among the others.
     low = parts[0] / (1 - missing[0]) if missing[0] < 1 else 0.0
     high = parts[1] / (1 - missing[1]) if missing[1] < 1 else largest
     return min(low, largest), min(high, largest)

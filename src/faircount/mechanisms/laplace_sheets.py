@@ -171,6 +171,7 @@ class LaplaceSheets(SheetMechanism, NoiseOfUsers):
             if sheet not in known:
                 known[sheet] = self.cells_of(sheet)
             rows.append(known[sheet])
+        # Fewer people would add less noise than was counted on, without anybody noticing.
         if len(rows) != self.n:
             raise AnswerError(f"give the sheets of {self.n} users")
         noisy = np.array(rows) + self.draw_noise(self.n, entropy)

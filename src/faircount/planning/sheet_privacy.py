@@ -36,6 +36,7 @@ def state_sheets(
     count = check_integer("releases", releases, least=1)
     people = check_integer("users", users, least=2)
     loss = check_positive("epsilon", epsilon)
+    # The topology does not matter: the noise, and so the guarantee, is the same in all that run it.
     planned = forecast_sheet(
         form,
         users=people,
@@ -50,6 +51,7 @@ def state_sheets(
     # Without a delta the question is what is lost for sure; with one, losses compose.
     wanted = None if delta is not None else count * loss
     stated = compose_mechanisms(*[made] * count, epsilon=wanted, delta=delta)
+    # Several releases are composed for replaced answers only.
     zero = None
     if count == 1:
         zero = made.guarantee(epsilon=stated.epsilon, relation=Relation.ZERO_OUT).delta
