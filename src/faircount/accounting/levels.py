@@ -63,6 +63,9 @@ LARGEST_RATIO = 3
 # Fractional bits of the exponentials from which a coin is computed.
 _WORKING_BITS = 320
 
+# Larger exponents overflow; e^-700 is no longer seen beside 1.
+_LARGEST_EXPONENT = 700.0
+
 # Floats of a loss are raised by this share: what is stated must not be below the exact value.
 _ROUNDING = 1e-12
 
@@ -254,6 +257,9 @@ class Levels:
 
 def _gain(p: float, half: float) -> float:
     """Return ln(1 - p + p e^h): how much a vote may add to the likelihood."""
+    if half > _LARGEST_EXPONENT:
+        # An owner may offer any epsilon, and a client has to say what it means.
+        return half + math.log(p) if p > 0 else 0.0
     return math.log1p(p * math.expm1(half))
 
 

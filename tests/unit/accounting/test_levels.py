@@ -187,6 +187,16 @@ def test_levels_that_mean_nothing_are_refused(epsilons, why) -> None:
         Levels.of(epsilons)
 
 
+def test_losses_of_absurd_levels_are_stated_too() -> None:
+    """20 questions may offer them, and a participant reads what they mean before answering."""
+    levels = levels_of(10.0, 810.0, 1610.0)
+    stated = [levels.stated_losses(number) for number in range(3)]
+    assert stated[0] == (10.0, pytest.approx(810.0))
+    # Its coin is rounded down, to never: that protects better than was stated.
+    assert stated[1] == (810.0, pytest.approx(810.0))
+    assert stated[2] == (1610.0, 1610.0)
+
+
 def test_levels_are_named_once_and_in_order() -> None:
     with pytest.raises(ParameterError, match="a name of its own"):
         Levels((Level.of("a", 0.5), Level.of("a", 1.0)))
