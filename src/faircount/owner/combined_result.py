@@ -22,6 +22,7 @@ from faircount.analysis.groups import (
     combine_groups,
     combine_guarantees,
 )
+from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import ParameterError
 from faircount.core.questions.choices import ChoiceQuestion
 from faircount.estimation.pooled_noise import PooledNoise
@@ -64,6 +65,11 @@ class CombinedResult(QuestionnaireResult):
         known = [noise for noise in noises if noise is not None]
         # All or nothing: the law of a sum of which one part is unknown is unknown.
         return PooledNoise(known) if len(known) == len(noises) else None
+
+    @property
+    def tables(self) -> None:
+        """None: of surveys with hidden levels the tables of everybody are combined."""
+        return None
 
     @property
     def frequencies(self) -> None:
@@ -233,8 +239,7 @@ def combine_results(parts: Mapping[str, QuestionnaireResult], column: str) -> Co
     return CombinedResult(
         asked,
         mechanism,
-        # Sums of disjoint people add up; where somebody is sampled they are used part by part.
-        np.sum([result.cells for result in results], axis=0),
+        _add_cells(results),
         sum(result.included for result in results),
         _merge_facts(results),
         (),
@@ -242,6 +247,17 @@ def combine_results(parts: Mapping[str, QuestionnaireResult], column: str) -> Co
         ordered,
         column,
     )
+
+
+def _add_cells(results: Sequence[QuestionnaireResult]) -> Ints | Floats:
+    """The sums of disjoint people, which add up."""
+    asked = results[0].questionnaire
+    if all(result.noise is not None for result in results):
+        # Of a survey with hidden levels only the table of everybody: which comes first.
+        return np.asarray(sum(result.cells[: asked.cells] for result in results))
+    # Mechanisms may open the counts of two answers as one cell or as two. These sums are shown to
+    # nobody: where one mechanism samples, the parts are estimated one by one.
+    return np.asarray(sum(_votes(result, 0).aggregate for result in results))
 
 
 def promise_of(part: QuestionnaireResult) -> tuple[float, float]:

@@ -10,7 +10,9 @@ from faircount.core.questions import AnyOf, OneOf, Question, Questionnaire, YesN
 from faircount.estimation.pooled_noise import PooledNoise
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.server_levels import ServerLevels
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.owner.combined_result import combine_results, largest_vote
 
@@ -23,7 +25,7 @@ def sheets(asked: Questionnaire, epsilon: float, users: int) -> ServerSheets:
     return ServerSheets(questionnaire=asked, groups=groups, epsilon=epsilon, users=users)
 
 
-def release(counts: np.ndarray, epsilon: float, stream: SeededStream) -> QuestionnaireResult:  # type: ignore[type-arg]
+def release(counts: np.ndarray, epsilon: float, stream: SeededStream) -> QuestionnaireResult:
     noise = sheets(ONE, epsilon, int(counts.sum()))
     drawn = noise.server_noise(stream) + noise.server_noise(stream)
     return QuestionnaireResult(ONE, noise, counts + drawn, noise.n)
@@ -33,7 +35,8 @@ def test_sampled_levels_are_combined_with_the_weights_of_the_paper() -> None:
     asked = Questionnaire((OneOf(text="Which one?", items=("a", "b", "c")),))
     cells = {"strong": (0.1, 60, (2, 4, 1)), "weak": (1.0, 120, (30, 20, 25))}
     parts = {}
-    for name, (epsilon, users, sums) in reversed(cells.items()):
+    # Sampling states no epsilon without a signed promise, so the strictest is given first.
+    for name, (epsilon, users, sums) in cells.items():
         mechanism = DPDS(items=("a", "b", "c"), p=1 - np.exp(-epsilon), users=users)
         parts[name] = QuestionnaireResult(asked, mechanism, np.array(sums), users)
     result = combine_results(parts, "tier")
@@ -52,10 +55,7 @@ def test_sampled_levels_are_combined_with_the_weights_of_the_paper() -> None:
     votes = largest_vote(result.if_alike(0)["vwa"])
     assert votes == pytest.approx(wanted["weak"] / total * 180 / 120)
     # One survey of everybody at the smallest epsilon: the variance of the paper, per item.
-    first = next(iter(result.parts.values()))
-    assert isinstance(first.mechanism, DPDS)
-    miss = 1 - first.mechanism.p
-    expected = np.sqrt(miss / first.mechanism.p / 180 / 3)
+    expected = np.sqrt(1 / np.expm1(0.1) / 180 / 3)
     assert result.error_of_one_level(0) == pytest.approx(expected)
 
 
@@ -74,6 +74,33 @@ def test_the_noise_of_several_questionnaires_adds_up() -> None:
     assert pooled.answer_epsilon(0) == parts[1].answer_epsilon(0)
     with pytest.raises(ParameterError, match="different questions"):
         PooledNoise([parts[0], sheets(ONE, 1.0, 30)])
+
+
+def test_mechanisms_may_differ() -> None:
+    """A question with two answers is one cell with joint noise, and two counts with Laplace."""
+    asked = Questionnaire((YesNo(text="Tea?"),))
+    items = asked.questions[0].answers if isinstance(asked.questions[0], YesNo) else ()
+    joint = QuestionnaireResult(asked, sheets(asked, 40.0, 30), np.array([12]), 30)
+    laplace = Laplace(items=items, epsilon=40.0, users=50)
+    counts = QuestionnaireResult(asked, laplace, np.array([10, 40]), 50)
+    result = combine_results({"joint": joint, "laplace": counts}, "survey")
+    assert [row.estimate for row in result[1].shares] == pytest.approx([28 / 80, 52 / 80])
+    assert result.name == "server-joint+laplace"
+
+
+def test_only_the_tables_of_everybody_are_combined_of_hidden_levels() -> None:
+    mechanism = ServerLevels.example(40, 3)
+    cells = np.zeros(mechanism.N, dtype=np.int64)
+    cells[:4] = [20, 15, 5, 10]
+    plain = sheets(mechanism.questionnaire, 2.0, 60)
+    parts = {
+        "hidden": QuestionnaireResult(mechanism.questionnaire, mechanism, cells, 40),
+        "plain": QuestionnaireResult(mechanism.questionnaire, plain, [30, 20, 10, 30], 60),
+    }
+    result = combine_results(parts, "survey")
+    assert result.tables is None
+    assert [row.estimate for row in result[1].estimates] == pytest.approx([0.5, 0.35, 0.15])
+    assert result.guarantee.epsilon == pytest.approx(max(mechanism.epsilon, 2.0))
 
 
 def test_different_questions_are_not_combined() -> None:
