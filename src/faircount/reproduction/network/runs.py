@@ -44,6 +44,8 @@ DATA: Mapping[str, tuple[Sequence[str], float]] = {
 }
 """Data sets of both studies, and the smallest share of every item."""
 
+COUNT_LEVEL_RUNS = 200
+
 LEAST_USERS = 12
 """Three people in a level: with fewer nobody could drop a share between them."""
 
@@ -58,13 +60,15 @@ class NetworkRuns:
     seed: of the answers and of the split into levels
     surveys: how many were run
     lines: every error beside its theory
-    weights: of VWA, as the results had them, by setting
+    count_level: the average error of so many runs of the same cells at count level, for every line
+    weights: of VWA, as the results had them, by setting, in the order of its epsilons
     """
 
     users: int
     seed: int
     surveys: int
     lines: tuple[Line, ...]
+    count_level: tuple[float, ...]
     weights: dict[str, tuple[float, ...]]
 
     @property
@@ -101,6 +105,9 @@ def run_network(
     weights: dict[str, tuple[float, ...]] = {}
     # For answers and groups only; the noise of these surveys is the operating system's.
     rng = np.random.default_rng(seed)
+    # A stream of its own: the answers of the surveys do not depend on the runs beside them.
+    beside = np.random.default_rng([seed, COUNT_LEVEL_RUNS])
+    count_level: list[float] = []
     with tempfile.TemporaryDirectory() as folder, trial(Path(folder, "trial")) as running:
         for done, cell in enumerate(cells):
             if progress is not None:
@@ -108,12 +115,13 @@ def run_network(
             groups = weighted_groups.split_users(cell.counts, rng, runs=1)[:, 0, :]
             combined, everybody = _ask_all(running, Path(folder), cell, groups, rng)
             lines += cell.compare(combined, everybody, groups)
-            counted = combined.counts(0)
-            if counted is not None:
-                weights[cell.setting] = tuple(counted.weigh("vwa").weights.tolist())
+            count_level += cell.draw_counts(beside)
+            _, own = _estimate("vwa", combined, everybody)
+            weights[cell.setting] = tuple(() if own is None else own.tolist())
     if progress is not None:
         progress(len(cells), len(cells))
-    return NetworkRuns(users, seed, len(cells) * (GROUPS + 1), tuple(lines), weights)
+    surveys = len(cells) * (GROUPS + 1)
+    return NetworkRuns(users, seed, surveys, tuple(lines), tuple(count_level), weights)
 
 
 @dataclass(frozen=True)
@@ -149,6 +157,20 @@ class _Cell:
             for against, target in ((NOISE, own), (POPULATION, whole)):
                 error = float(((estimates - target) ** 2).sum())
                 yield self._line(method, against, error, theory[f"{method}|{against}"])
+
+    def draw_counts(self, rng: np.random.Generator) -> Iterator[float]:
+        """Average errors of the same cell at count level, in the order of `compare`."""
+        errors = weighted_groups.measure_errors(
+            self.mechanism,
+            self.counts,
+            self.epsilons,
+            METHODS,
+            COUNT_LEVEL_RUNS,
+            study.COUNT_LEVEL,
+            rng,
+        )
+        for method, against in product(METHODS, (NOISE, POPULATION)):
+            yield float(errors[f"{method}|{against}"].mean())
 
     def _line(self, method: str, against: str, error: float, expected: Expected) -> Line:
         return Line(

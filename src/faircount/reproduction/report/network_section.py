@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 
-from faircount.reproduction.network.runs import METHODS, NetworkRuns
+from faircount.reproduction.network.runs import COUNT_LEVEL_RUNS, NetworkRuns
 from faircount.reproduction.report import page, tables
 from faircount.reproduction.report.tables import Record
 from faircount.reproduction.studies import table2
-from faircount.reproduction.studies.study import Value, find_line
+from faircount.reproduction.studies.study import Value
 from faircount.reproduction.studies.weighted_groups import NOISE
+
+# OWA has the weights of VWA, so that its errors are the same; network.csv has both.
+SHOWN = {"vwa": "OWA/VWA", "uwa": "UWA", "cpa": "CPA"}
 
 
 def render_network(runs: NetworkRuns) -> Iterator[str]:
@@ -19,12 +22,18 @@ def render_network(runs: NetworkRuns) -> Iterator[str]:
         "servers as processes and every client over HTTP on this machine, and one survey of "
         f"everybody at the smallest epsilon; {runs.surveys} surveys, seed {runs.seed} (of answers "
         "and levels; the coins are the operating system's). The results were combined as "
-        "faircount survey result does. One run of a cell scatters widely: z is its distance from "
-        "theory in standard deviations of one run."
+        "faircount survey result does. Beside each error is the average of "
+        f"{COUNT_LEVEL_RUNS} runs of the same cell at count level. One run scatters widely: z is "
+        "its distance from theory in standard deviations of one run."
     )
     columns = {"study": "study", "data": "data", "setting": "setting"}
-    for method in METHODS:
-        columns |= {method: method, f"theory_{method}": "theory", f"z_{method}": "z"}
+    for method, heading in SHOWN.items():
+        columns |= {
+            method: heading,
+            f"counts_{method}": "count level",
+            f"theory_{method}": "theory",
+            f"z_{method}": "z",
+        }
     caption = (
         "Squared errors summed over the items, against the groups' own truth. Errors against the "
         "population are in network.csv."
@@ -51,18 +60,15 @@ def render_network(runs: NetworkRuns) -> Iterator[str]:
 
 def _list_cells(runs: NetworkRuns) -> list[dict[str, Value]]:
     rows: dict[tuple[str, str, str], dict[str, Value]] = {}
-    lines = list(runs.lines)
-    for line in lines:
+    for line, counted in zip(runs.lines, runs.count_level, strict=True):
+        if line.against != NOISE or line.method not in SHOWN:
+            continue
         place = (line.study, str(line.point["data"]), str(line.point["setting"]))
-        rows.setdefault(place, dict(zip(("study", "data", "setting"), place, strict=True)))
-    for (study, data, setting), row in rows.items():
-        own = [line for line in lines if line.study == study]
-        for method in METHODS:
-            found = find_line(own, data=data, setting=setting, method=method, against=NOISE)
-            # Three digits: a single run has no more to say.
-            row[method] = float(f"{found.mean:.3g}")
-            row[f"theory_{method}"] = float(f"{found.expected.mean:.3g}")
-            row[f"z_{method}"] = round(found.z, 1)
+        row = rows.setdefault(place, dict(zip(("study", "data", "setting"), place, strict=True)))
+        row[line.method] = float(f"{line.mean:.3g}")
+        row[f"counts_{line.method}"] = float(f"{counted:.3g}")
+        row[f"theory_{line.method}"] = float(f"{line.expected.mean:.3g}")
+        row[f"z_{line.method}"] = round(line.z, 1)
     return list(rows.values())
 
 

@@ -127,7 +127,11 @@ def _write_data(outcome: Outcome, folder: Path) -> None:
     tables.write_csv(folder / "agreement.csv", tables.list_agreement(outcome.results))
     tables.write_csv(folder / "checks.csv", tables.list_checks(outcome.checks))
     if outcome.network is not None:
-        tables.write_csv(folder / "network.csv", tables.list_lines(list(outcome.network.lines)))
+        records = []
+        pairs = zip(outcome.network.lines, outcome.network.count_level, strict=True)
+        for line, counted in pairs:
+            records.append({**line.record(), "count_level_summed": counted})
+        tables.write_csv(folder / "network.csv", records)
 
 
 def _raise_if_contradicted(outcome: Outcome, report: Path) -> None:
