@@ -96,6 +96,7 @@ def describe_changes(trend: Trend) -> list[Described]:
     """What has changed in every question that two surveys have in common."""
     questions = []
     for compared in trend.questions:
+        # Two surveys, so there is one change; a trend of more is for the command line.
         (change,) = compared.changes
         later = compared.series[-1]
         changes = []
@@ -113,6 +114,7 @@ def _part_of(question: Question, row: Estimate, place: int) -> str:
         return "measure"
     if row.measure.endswith(OF_ANSWERED):
         return "answered"
+    # Behind the cells come the margins: first those of the rows, then those of the columns.
     if isinstance(question, Table) and place >= len(question.answers):
         return "rows" if place < len(question.answers) + len(question.rows) else "columns"
     return "shares"

@@ -169,6 +169,7 @@ def best_way(combined: Mapping[str, Combined], *, if_alike: bool = False) -> str
 
     if_alike: of the weights that assume that the groups answer alike
     """
+    # Never across both: a smaller error under a condition must not beat one without.
     names = [name for name in combined if (name not in WHY) == if_alike]
     return min(names, key=lambda name: combined[name].standard_error)
 

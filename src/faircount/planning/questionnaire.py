@@ -184,6 +184,7 @@ class QuestionnairePlan(ABC):
             # One by one, the one that misses its target by most: a search over all subsets takes
             # too long.
             worst = max(free, key=lambda line: line.half_width / (line.target or math.inf))
+            # Numbers of the original form, since the owner knows no other.
             dropped.append(kept.pop(worst.number - 1) + 1)
             plan = self._plan_again(_keep(self.form, kept), self.mechanism.epsilon)
         return tuple(sorted(dropped)) if plan.is_met else ()

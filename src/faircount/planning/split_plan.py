@@ -114,6 +114,8 @@ def _first_shares(form: Form) -> list[float]:
     """Return shares of epsilon from the scales of the noise; they are adapted later."""
     scales = [_scale(question) for question in form.questionnaire.questions]
     if not any(form.targets):
+        # Minimizing the sum of squared errors, each of which falls like 1 / share, leads to this
+        # power.
         return [scale ** (2 / 3) for scale in scales]
     # A question without a target must not take epsilon from those that have one.
     largest = max(target or 0.0 for target in form.targets)
@@ -125,6 +127,7 @@ def _scale(question: Question) -> float:
     """Return how large the error of a question is, as a share of its range, if epsilon is 1."""
     block = question.blocks[0]
     if is_ratio(question):
+        # A mean with skip errs by both of its sums.
         return question.moves * 2.0
     if block.kind is BlockKind.ONE:
         # Fitted to the number of people.

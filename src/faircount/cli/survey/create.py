@@ -223,6 +223,7 @@ def create_command(
         return
     with spinner("comparing mechanisms and fetching keys from both servers ..."):
         survey = Survey.create(folder, items=listed_items, people=listed, levels=offered, **given)
+    # After the survey was written: notes are no reason to fail, and the owner may still abort.
     notes = _notes_about(survey, own_budget=not given["population"])
     if listed is not None and listed.note:
         notes.append(listed.note)

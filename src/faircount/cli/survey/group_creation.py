@@ -22,6 +22,7 @@ def create_groups(
     from faircount.cli.show import spinner
     from faircount.owner.groups import GroupedSurvey
 
+    # Membership is the owner's knowledge: without a table there is nothing to divide by.
     if people is None:
         raise ParameterError("--group-column is a column of the table of people: give --people")
     if given.pop("users") is not None:
