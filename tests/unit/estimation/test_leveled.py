@@ -107,7 +107,7 @@ def test_intervals_cover_whatever_people_choose(epsilons, holders, others) -> No
     rng = np.random.default_rng(7)
     held = np.repeat(np.arange(10), PEOPLE // 10)
     truth = 0.1
-    runs = 300
+    runs = 200
     chance = np.where(held == 0, coins @ np.array(holders), coins @ np.array(others))
     covered = []
     widths = []
@@ -119,7 +119,7 @@ def test_intervals_cover_whatever_people_choose(epsilons, holders, others) -> No
         covered.append(row.low - 1e-12 <= truth <= row.high + 1e-12)
         widths.append(row.high - row.low)
         assert row.estimate == pytest.approx(tables.base(0)[0] / PEOPLE)
-    # Four standard errors of 300 draws: about one false alarm in 10^4.
+    # Four standard errors of 200 draws: about one false alarm in 10^4.
     assert np.mean(covered) >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / runs)
     if holders[-1] >= 0.9:
         # Nearly everybody is inside: both tables together say more than the first one.
