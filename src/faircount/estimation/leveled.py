@@ -167,7 +167,7 @@ class LeveledTables:
             np.clip(estimates - reaches, 0, 1).tolist(),
             np.clip(estimates + reaches, 0, 1).tolist(),
             errors.tolist(),
-            np.clip(estimates, 0, 1).tolist(),
+            project_to_simplex(estimates).tolist(),
         )
         return tuple(
             Estimate(answer, IF_ALIKE, *numbers) for answer, *numbers in zip(*columns, strict=True)

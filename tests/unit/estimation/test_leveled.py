@@ -208,6 +208,9 @@ def test_a_result_states_the_base_first_and_the_condition_of_the_rest(result) ->
     plain = json.loads(json.dumps(result.to_dict()))
     assert plain["questions"][0]["estimates"][0]["estimate"] == 0.42
     assert ALIKE_CONDITION in plain["questions"][0]["if_alike"][0]["measure"]
+    # Every answer has its own weight, so the estimates need not sum to 1; the consistent ones do.
+    for question in plain["questions"]:
+        assert sum(row["consistent"] for row in question["if_alike"]) == pytest.approx(1)
     assert plain["guarantee"]["epsilon"] == 1.0
     assert [level["answer"]["epsilon"] for level in plain["levels"]["offered"]] == [0.25, 0.5, 1.0]
     assert plain["questions"][1]["epsilon"] == pytest.approx(0.5)
