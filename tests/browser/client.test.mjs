@@ -10,7 +10,7 @@ import { encode as encodeJson } from "../../src/faircount/web/client/canonical_j
 import { REPLIES, decode, encode } from "../../src/faircount/web/client/codec.js";
 import { sha256 } from "../../src/faircount/web/client/digests.js";
 import { uniformElements } from "../../src/faircount/web/client/field.js";
-import { drawPlaced } from "../../src/faircount/web/client/levels.js";
+import { drawPlaced, lossesOf, readLevels } from "../../src/faircount/web/client/levels.js";
 import { MECHANISMS } from "../../src/faircount/web/client/mechanisms.js";
 import { laplaceEpsilon } from "../../src/faircount/web/client/privacy.js";
 import { prove, reportLayout } from "../../src/faircount/web/client/proof.js";
@@ -218,4 +218,13 @@ test("a coin falls as often as its level says, at every byte that decides", () =
     return draws.filter((bits) => bits[1] === 1).length;
   });
   assert.deepEqual(inside, [0, 64, 256]);
+});
+
+test("losses of absurd levels are numbers, too", () => {
+  const plain = [10n, 810n, 1610n].map((epsilon) =>
+    ({ name: `level ${epsilon}`, epsilon: String(epsilon << 128n) }),
+  );
+  const levels = readLevels(plain);
+  const losses = levels.offered.map((_, level) => Math.round(lossesOf(levels, level).both));
+  assert.deepEqual(losses, [810, 810, 1610]);
 });

@@ -24,6 +24,7 @@ const KINDS = ["one", "yes"];
 const USUAL_NAMES = ["very strong", "strong", "normal"]; // the strongest first
 const COIN_BITS = 128;
 const ALWAYS = 1n << BigInt(COIN_BITS);
+const LARGEST_EXPONENT = 700; // larger ones overflow
 const WORKING_BITS = 320n; // of the exponentials from which a coin is computed
 
 /**
@@ -83,13 +84,19 @@ export function lossesOf({ offered, halfUnits }, level) {
   const { coin, epsilon } = offered[level];
   const half = Number(halfUnits) / 2 ** 128;
   const p = Number(coin) / 2 ** COIN_BITS;
-  const gain = Math.log1p(p * Math.expm1(half));
+  const gain = gainOf(p, half);
   // Not through 1 - p + ..., which has no digits left for p = 1 and a large h.
   const fall = p === 1 ? half : -Math.log1p(p * Math.expm1(-half));
   // (e1 + eL) / 2 is exact at the strongest level, where a double of the formula need not be.
   if (level === 0) return { answer: epsilon, both: (epsilon + offered.at(-1).epsilon) / 2 };
   const both = (offered[0].epsilon + half + Math.max(gain, fall)) * (1 + 1e-12);
   return { answer: epsilon, both: Math.max(epsilon, Math.min(both, offered.at(-1).epsilon)) };
+}
+
+/** ln(1 - p + p e^h): how much a vote may add to the likelihood. */
+function gainOf(p, half) {
+  if (half <= LARGEST_EXPONENT) return Math.log1p(p * Math.expm1(half));
+  return p > 0 ? half + Math.log(p) : 0; // an infinite e^h times 0 would be no number
 }
 
 /**
