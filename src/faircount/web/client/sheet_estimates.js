@@ -92,7 +92,10 @@ function meanOfScores({ question, law, included: n }, counts) {
   const { choices: points } = question;
   const hasMissing = counts.length > points;
   const error = hasMissing ? ERROR / 2 : ERROR;
-  const total = sum(counts.slice(0, points).map((count, score) => score * count));
+  // From the middle of the scale, as the Python package counts: where counts add up to the people
+  // counted, the origin does not matter.
+  const middle = (points - 1) / 2;
+  const total = sum(counts.slice(0, points).map((count, score) => (score - middle) * count));
   let low = 0;
   let high = 0;
   for (let least = 1; least < points; least += 1) {
@@ -109,7 +112,8 @@ function meanOfScores({ question, law, included: n }, counts) {
     answered = [n - missing, n - fewest, n - most].map((people) => Math.max(people, 1));
   }
   const top = points - 1;
-  const [mean, least, greatest] = [total / answered[0], low / answered[1], high / answered[2]];
+  const mean = middle + total / answered[0];
+  const [least, greatest] = [low / answered[1], high / answered[2]];
   return row(
     null, "mean", 1 + mean, 1 + Math.min(least, top), 1 + Math.min(greatest, top), hasMissing,
   );
