@@ -18,7 +18,11 @@ def plan_hidden_levels(
 
     if levels is None:
         raise ParameterError("--shares are those of --levels: say what the levels are")
-    offered = Levels.of(_read_levels(levels))
+    given = _read_levels(levels)
+    # Shares follow the levels as they were typed: in another order they would mean others.
+    if list(given.values()) != sorted(given.values()):
+        raise ParameterError("--levels begin with the strongest, which has the smallest epsilon")
+    offered = Levels.of(given)
     equal = [1 / len(offered)] * len(offered)
     expected = equal if shares is None else _parse_numbers("--shares", shares)
     rate = options["response_rate"]
@@ -55,7 +59,7 @@ def _read_levels(given: str) -> dict[str, float]:
     names = [f"level {number + 1}" for number in range(len(epsilons))]
     if len(epsilons) <= len(USUAL_NAMES):
         names = list(USUAL_NAMES[-len(epsilons) :])
-    return dict(zip(names, sorted(epsilons), strict=True))
+    return dict(zip(names, epsilons, strict=True))
 
 
 def _parse_numbers(option: str, given: str) -> list[float]:

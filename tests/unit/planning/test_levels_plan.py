@@ -86,6 +86,8 @@ def test_the_command_says_it_in_words_and_numbers() -> None:
         (("--shares", "1"), "--shares are those of --levels"),
         (("--levels", "a,b"), "no list of numbers"),
         (("--levels", "1,2,3,4"), "2 or 3 hidden levels"),
+        (("--levels", "2,1", "--shares", ".9,.1"), "begin with the strongest"),
+        (("--levels", "weak=2,firm=1"), "begin with the strongest"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options, why) -> None:
