@@ -147,12 +147,23 @@ def _read_given(
 def _read_json(path: Path) -> Any:
     data = read_file(path, "write your answers into it, as JSON")
     try:
-        return json.loads(data)
+        return json.loads(data, object_pairs_hook=_read_object)
+    except ParameterError:
+        raise
     except (ValueError, RecursionError):
         # The problem would quote the file, which holds somebody's answers.
         raise ParameterError(
             f'{path} is not JSON: write {{"text of a question": "your answer"}}'
         ) from None
+
+
+def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; a question that is answered twice is refused."""
+    found = dict(pairs)
+    # The last answer would win silently, and nobody could tell which one was meant.
+    if len(found) < len(pairs):
+        raise ParameterError("the file answers a question twice: write every question once")
+    return found
 
 
 def _take_part(

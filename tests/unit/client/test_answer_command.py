@@ -64,6 +64,16 @@ def test_a_program_answers_with_json(servers: Any) -> None:
     assert (back["stage"], back["over"]) == ("withdrawn", True)
 
 
+def test_two_answers_to_one_question_in_a_file_are_refused(servers: Any, tmp_path: Path) -> None:
+    file = tmp_path / "answers.json"
+    file.write_text('{"1": "4", "1": "2"}')
+    sent = len(servers.messages)
+    done = answer(servers.codes[3].link(ADDRESS), "--answers", str(file), "--yes")
+    assert done.exit_code == 2
+    assert "answers a question twice" in done.stderr
+    assert len(servers.messages) == sent
+
+
 def test_nothing_is_withdrawn_before_the_participant_confirms(servers: Any) -> None:
     link = servers.codes[2].link(ADDRESS)
     assert answer(link, "--item", "4", "--yes").exit_code == 0
