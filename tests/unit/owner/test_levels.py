@@ -219,6 +219,33 @@ def test_levels_that_cannot_run_are_refused_before_anything_is_written(
         assert not folder.exists()
 
 
+def test_levels_without_all_results_are_shown_and_not_combined(
+    both_apps: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "tea"
+    people = write_people(tmp_path / "people.csv", {"strong": 5, "weak": 6})
+    given = ("--level-column", "tier", "--levels", "strong=20,weak=40", "--minimum", 3, "--json")
+    made = json.loads(create_command(both_apps, folder, people, *given).stdout)
+    assert [level["epsilon"] for level in made["levels"]] == [20, 40]
+    assert len(made["half_widths"]) == len(made["half_widths_of_one_level"]) == 1
+    grouped = fc.GroupedSurvey.at(folder)
+    assert grouped.levels == {"strong": 20, "weak": 40}
+    grouped.invite()
+    grouped.open()
+    strong, weak = (group.survey for group in grouped.groups)
+    finish(strong, tmp_path, 2)
+    weak.abort("not now")
+    weak.latest_ending(wait=True)
+    done = run("survey", "result", folder)
+    assert done.exit_code == 4
+    assert "Not every level has a result, so they are not combined." in done.stdout
+    with pytest.raises(RefusedError, match="tier weak ended without a result"):
+        grouped.combined()
+    page = run("survey", "result", folder, "--html", tmp_path / "x.html")
+    assert "tier weak ended without a result" in page.stderr
+    assert not (tmp_path / "x.html").exists()
+
+
 def test_people_are_told_in_both_languages_what_a_level_means() -> None:
     levels = check_levels({"very strong": 0.1, "weak": 1.0})
     english = describe_level("en", "weak", 1250, levels)
