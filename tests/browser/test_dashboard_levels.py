@@ -74,6 +74,8 @@ def test_an_owner_offers_levels_and_reads_both_tables(owner, owner_page, look_at
     expect(page.locator("#epsilon")).to_be_hidden()
     advice = page.locator("section.advice")
     expect(advice).to_contain_text("everybody is counted once, at the strongest level")
+    expect(advice).not_to_contain_text("more than three times the epsilon")
+    page.get_by_label("Epsilon of level 1").fill("0.25")
     expect(advice).to_contain_text("can become 65.2 % sure, instead of 56.3 %.")
     expect(advice).to_contain_text("very strong: at most 56.3 % sure which one you chose")
     look_at(page, "dashboard-levels-form")

@@ -6,8 +6,9 @@ import { element } from "./dom.js";
 import { formatNumber, formatPercent, translate } from "./language.js";
 import { formatValues, sentence } from "./parts.js";
 
-// Names that a participant's page says in its own languages.
-const USUAL = [["very strong", "0.25"], ["strong", "0.5"], ["normal", "1"]];
+// Names that a participant's page says in its own languages. The weakest has less than three times
+// the strongest epsilon, so that offering it does not cost those who choose the strongest much.
+const USUAL = [["very strong", "0.4"], ["strong", "0.7"], ["normal", "1"]];
 
 /** {box, update(values)}: the choice, and the levels, which are shown where they are wanted. */
 export function levelFields(typed) {
