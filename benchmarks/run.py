@@ -6,8 +6,10 @@ With names of groups (such as `validity`) only these are measured, and the other
 import json
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,13 +20,16 @@ from table import Row, markdown
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 MISSING = "not installed"
+AGAIN = "not taken again"
 GROUPS = (
     "sharing",
+    "numpy_floor",
     "accounting",
     "local",
     "planning",
     "protocol",
     "protocol_masked",
+    "both_servers",
     "validity",
     "prover",
 )
@@ -35,9 +40,19 @@ HEAD = """# Benchmarks
 Written by `make bench`; do not edit. Every time is the best of several runs, ours and the other in
 one process. `ratio` is the other's time divided by ours: 3 means that ours is three times faster,
 0.5 that it reaches half of a limit. On a shared machine wall times can differ by a factor of two
-from run to run, so measure on a quiet one. The rows of GRR and OUE and those of proofs ("prove",
-"verify", "proven") are CPU times of one thread, taken in turns with the other; those "in
-JavaScript" are CPU times of one process.
+from run to run, so measure on a quiet one. The rows of GRR and OUE, of proofs ("prove", "verify",
+"proven"), of random elements and of both servers are CPU times of one thread, taken in turns with
+the other; those "in JavaScript" and of whole processes are CPU times of the processes.
+
+Peers: `dp_accounting` with value_discretization_interval 1e-4 and pessimistic estimates;
+multi-freq-ldpy and pure-ldp through their client and aggregator functions, as their examples call
+them. **The reference code of VDAF is plain Python that is written to be read, not to be fast: what
+is 251 times as fast as that is no comparison with a fast Prio3.** That is what the rows beside
+`@divviup/prio3` are (Rust, compiled to WebAssembly). Python 3.11, no settings but the defaults,
+unless a row says so.
+
+`taken` is the commit on which a row was measured, and the load of the machine (processes that want
+to run, on so many cores). Rows with "not taken again" are from an earlier commit than the others.
 """
 
 
@@ -64,9 +79,24 @@ def installed_version(package: str) -> str:
 def measure(group: str) -> list[Row]:
     """Run the benchmarks of a group and print their rows."""
     print(f"benchmarks/{group}.py ...", flush=True)
-    rows: list[Row] = import_module(group).rows()
+    measured: list[Row] = import_module(group).rows()
+    rows = [replace(row, taken=describe_moment()) for row in measured]
     print(markdown(rows), flush=True)
     return rows
+
+
+def describe_moment() -> str:
+    """The commit that is measured, and how busy the machine was in the last minute."""
+    command = ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return f"commit {commit or 'unknown'}, load {os.getloadavg()[0]:.1f}"
+
+
+def keep(row: Row) -> Row:
+    """A row of an earlier run, marked as such."""
+    if AGAIN in row.taken:
+        return row
+    return replace(row, taken=f"{row.taken}; {AGAIN}")
 
 
 def main(named: Sequence[str]) -> None:
@@ -79,7 +109,7 @@ def main(named: Sequence[str]) -> None:
     rows: list[tuple[str, Row]] = []
     for group in GROUPS:
         if named and group not in named:
-            kept = [Row.from_dict(row) for row in last["rows"] if row["group"] == group]
+            kept = [keep(Row.from_dict(row)) for row in last["rows"] if row["group"] == group]
         else:
             kept = measure(group)
         rows += [(group, row) for row in kept]

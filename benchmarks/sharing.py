@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable
 from functools import partial
+from time import process_time
 
 import numpy as np
 
@@ -58,8 +59,8 @@ def exchange_row(users: int, source: SystemEntropy) -> Row:
 
 
 def peer_row(q: int, source: SystemEntropy) -> Row:
-    loop = best_of(lambda: [secrets.randbelow(q) for _ in range(LOOP)])
-    ours = best_of(lambda: uniform(q, LOOP, source))
+    loop = best_of(lambda: [secrets.randbelow(q) for _ in range(LOOP)], clock=process_time)
+    ours = best_of(lambda: uniform(q, LOOP, source), clock=process_time)
     return Row(
         f"uniform elements, q = {q}, {LOOP:,} of them",
         ours,
@@ -71,7 +72,8 @@ def peer_row(q: int, source: SystemEntropy) -> Row:
 
 def limited(what: str, elements: int, q: int, work: Callable[[], object]) -> Row:
     """Ours beside the key stream of one word per element, without which there are no elements."""
-    ours, limit = best_of(work), key_stream(elements * word_for(q).itemsize)
+    ours = best_of(work, clock=process_time)
+    limit = key_stream(elements * word_for(q).itemsize)
     return Row(what, ours, LIMIT, limit, rate(elements, ours))
 
 
@@ -84,7 +86,7 @@ def key_stream(size: int) -> float:
             source.fill(buffer)
         source.fill(buffer[: size % BLOCK_BYTES])
 
-    return best_of(work)
+    return best_of(work, clock=process_time)
 
 
 def rate(elements: int, taken: float) -> str:

@@ -5,14 +5,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-COLUMNS = ("what", "ours", "beside it", "its time", "ratio", "note")
+COLUMNS = ("what", "ours", "beside it", "its time", "ratio", "note", "taken")
+
+# Of rows that were measured before the commit and the load were noted.
+NOT_NOTED = "earlier, commit and load not noted"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """Ours and another way of doing the same, timed in one run.
 
-    `other` is "-" if nothing else does the same; `other_seconds` is None if it did not run.
+    `other` is "-" if nothing else does the same; `other_seconds` is None if it did not run. `taken`
+    says on which commit and at which load the row was measured.
     """
 
     name: str
@@ -20,6 +24,7 @@ class Row:
     other: str
     other_seconds: float | None
     note: str = ""
+    taken: str = ""
 
     @property
     def ratio(self) -> float | None:
@@ -34,17 +39,20 @@ class Row:
             "other_seconds": self.other_seconds,
             "ratio": self.ratio,
             "note": self.note,
+            "taken": self.taken,
         }
 
     @classmethod
     def from_dict(cls, known: dict[str, Any]) -> "Row":
+        known = {"taken": NOT_NOTED, **known}
         return cls(**{column.name: known[column.name] for column in fields(cls)})
 
     def cells(self) -> tuple[str, ...]:
         missing = "-" if self.other == "-" else "not run"
         other = missing if self.other_seconds is None else seconds(self.other_seconds)
         ratio = "-" if self.ratio is None else f"{self.ratio:.3g}"
-        return self.name, seconds(self.ours_seconds), self.other, other, ratio, self.note
+        ours = seconds(self.ours_seconds)
+        return self.name, ours, self.other, other, ratio, self.note, self.taken
 
 
 def best_of(

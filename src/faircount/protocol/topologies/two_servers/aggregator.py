@@ -191,7 +191,8 @@ class TwoServersAggregator(AggregatorRules):
         # check: shares-of-this-part - the coordinator repeats a part in place of another one
         if batch.number != progress.verified_parts:
             return s, (_request_part(s, s.manifest_hash, progress.verified_parts),)
-        entries = get_part(s, rows, batch.number).entries
+        # Decoded once: every entry is looked at several times below.
+        entries = tuple(get_part(s, rows, batch.number).entries)
         if not _are_shares_of(entries, batch.encrypted_shares):
             why = "these are not the encrypted shares of the manifest: send them again"
             return s, (reject(Reason.WRONG_SHARES, why),)
