@@ -16,7 +16,7 @@ from faircount.core.arrays import Residues
 from faircount.core.errors import ParameterError
 from faircount.sharing.field import reduce_mod
 from faircount.sharing.primes import is_prime
-from faircount.sharing.products import Words, check_modulus, matrix_product
+from faircount.sharing.products import Words, check_modulus
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,6 @@ class ExtensionField:
         if self.a:
             low[..., 1:] += reduce_mod(high * np.uint64(self.q - self.a), self.q)
         return np.asarray(reduce_mod(low, self.q), dtype=np.uint64)
-
-    def power(self, x: Residues, exponent: int) -> Words:
-        """Raise x to a positive power by squaring and multiplying."""
-        result = x.astype(np.uint64)
-        # The leading 1 of the exponent is the x to begin with; `bin` puts "0b" before it.
-        for bit in bin(exponent)[3:]:
-            result = self.multiply(result, result)
-            if bit == "1":
-                result = self.multiply(result, x)
-        return result
 
     def powers(self, x: Residues, count: int) -> Words:
         """Return 1, x, x^2, ..., one row per power."""
@@ -115,17 +105,38 @@ def _is_field(ring: ExtensionField) -> bool:
     k = ring.k
     if not ring.a:
         return pow(-ring.b, (q - 1) // k, q) != 1
-    y = ring.element(0, 1)
-    first = ring.power(y, q)
-    if np.array_equal(first, y):
+    y = [0, 1] + [0] * (k - 2)
+    first = y
+    # The leading 1 of the exponent is the Y to begin with; `bin` puts "0b" before it.
+    for bit in bin(q)[3:]:
+        first = _multiply_one(ring, first, first)
+        if bit == "1":
+            first = _multiply_one(ring, first, y)
+    if first == y:
         return False
     # The Frobenius map x -> x^q is linear over F_q: the coefficients of x times the powers of Y^q.
-    # Applying this matrix k - 1 times is much faster than raising to the power q^(k-1).
-    frobenius = ring.powers(first, k)
+    # Applying it k - 1 times is much faster than raising to the power q^(k-1).
+    powers = [[1] + [0] * (k - 1)]
+    for _ in range(k - 1):
+        powers.append(_multiply_one(ring, powers[-1], first))
     image = first
     for _ in range(k - 1):
-        image = matrix_product(image, frobenius, q)
-    return bool(np.array_equal(image, y))
+        image = [sum(image[i] * powers[i][j] for i in range(k)) % q for j in range(k)]
+    return image == y
+
+
+def _multiply_one(ring: ExtensionField, x: list[int], y: list[int]) -> list[int]:
+    """Multiply two elements; for single small ones Python's integers are faster than arrays."""
+    k = ring.k
+    product = [0] * (2 * k - 1)
+    for i, left in enumerate(x):
+        for j, right in enumerate(y):
+            product[i + j] += left * right
+    # Y^k = -a Y - b, from the highest coefficient down.
+    for i in range(2 * k - 2, k - 1, -1):
+        product[i - k] -= ring.b * product[i]
+        product[i - k + 1] -= ring.a * product[i]
+    return [coefficient % ring.q for coefficient in product[:k]]
 
 
 def smallest_degree(q: int, roots: int, failures: int) -> int:

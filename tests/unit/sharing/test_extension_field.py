@@ -72,7 +72,7 @@ def test_nonzero_elements_are_a_group_and_products_are_those_of_polynomials(q, k
     assert not ones[0].any()
     assert (codes == codes.T).all()
     y = field.element(0, 1)
-    assert not (field.power(y, k) - _negated_low(field)).any()
+    assert not (field.powers(y, k + 1)[k] - _negated_low(field)).any()
 
 
 def _negated_low(field):
@@ -100,12 +100,22 @@ def test_products_of_the_largest_coefficients_are_exact(q, k):
     assert by_matrix == wanted
 
 
+def power(field, x, exponent: int):
+    """x to a positive power, by squaring and multiplying."""
+    result = x
+    for bit in bin(exponent)[3:]:
+        result = field.multiply(result, result)
+        if bit == "1":
+            result = field.multiply(result, x)
+    return result
+
+
 def test_powers_are_repeated_products():
     field = extension_field(997, 7)
     x = field.element(299, 137, 742, 121, 412, 216, 962)
     powers = field.powers(x, 12)
-    assert all((powers[i] == field.power(x, i)).all() for i in range(1, 12))
-    assert (field.power(x, 997**7) == x).all()  # Fermat
+    assert all((powers[i] == power(field, x, i)).all() for i in range(1, 12))
+    assert (power(field, x, 997**7) == x).all()  # Fermat
 
 
 @pytest.mark.parametrize(("q", "k"), [(2, 5), (3, 7), (7, 13)])
