@@ -44,12 +44,11 @@ from run to run, so measure on a quiet one. The rows of GRR and OUE, of proofs (
 "proven"), of random elements and of both servers are CPU times of one thread, taken in turns with
 the other; those "in JavaScript" and of whole processes are CPU times of the processes.
 
-Peers: `dp_accounting` with value_discretization_interval 1e-4 and pessimistic estimates;
-multi-freq-ldpy and pure-ldp through their client and aggregator functions, as their examples call
-them. **The reference code of VDAF is plain Python that is written to be read, not to be fast: what
-is 251 times as fast as that is no comparison with a fast Prio3.** That is what the rows beside
-`@divviup/prio3` are (Rust, compiled to WebAssembly). Python 3.11, no settings but the defaults,
-unless a row says so.
+Peers: `dp_accounting` with its grid of 1e-4 and pessimistic estimates, which are its defaults;
+multi-freq-ldpy and pure-ldp through their client and aggregator functions. **The reference code of VDAF is plain Python that is written to be read, not to be fast: what
+is 251 times as fast as that is no comparison with a fast Prio3.** A library that people use is
+beside the rows in JavaScript: `@divviup/prio3`. All peers run with their defaults unless a row says
+otherwise.
 
 `taken` is the commit on which a row was measured, and the load of the machine (processes that want
 to run, on so many cores). Rows with "not taken again" are from an earlier commit than the others.
