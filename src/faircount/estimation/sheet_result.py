@@ -1,7 +1,7 @@
 """The result of a survey, or of a questionnaire about a table: estimates of every question."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -148,11 +148,7 @@ class QuestionnaireResult(ArrayValue):
     def validity(self) -> Validity | None:
         """What was proven of the reports, where they travelled between clients and servers."""
         validity = self.facts.get("validity")
-        if not isinstance(validity, Validity):
-            return None
-        if self.tables is None:
-            return validity
-        return replace(validity, alike_votes=self.tables.votes_per_liar)
+        return validity if isinstance(validity, Validity) else None
 
     @property
     def record(self) -> SurveyRecord | None:

@@ -101,6 +101,10 @@ def test_levels_are_chosen_and_nobody_learns_them(both_apps: Any, tmp_path: Path
     assert said["estimates"][0]["estimate"] == pytest.approx(6 / 16, abs=0.1)
     assert said["levels"]["counted_again"]["estimate"] == pytest.approx(6, abs=2)
     assert said["guarantee"]["epsilon"] == 36
+    # Somebody who is counted twice has more than one vote where some people are counted twice.
+    votes = said["levels"]["votes_per_liar"]
+    assert votes > 1
+    assert said["validity"]["votes_per_liar_if_alike"] == votes
     rows = list(csv.DictReader(io.StringIO(files["csv"].read_text())))
     assert len([row for row in rows if ALIKE_CONDITION in row["measure"]]) == 3
     assert "If people who chose weaker protection" in files["html"].read_text()
