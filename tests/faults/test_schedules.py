@@ -5,6 +5,7 @@ FAIRCOUNT_SEED which ones.
 """
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -17,7 +18,9 @@ from faircount.protocol import EXPLICIT, SERVERS, Topology, known_topologies
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import receive as aggregator_receive
 from faircount.protocol.roles.aggregator import steps as aggregator_steps
+from faircount.protocol.roles.coordinator import Coordinator
 from faircount.protocol.roles.coordinator import steps as coordinator_steps
+from faircount.protocol.roles.rows import StepRows
 from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
 from faircount.protocol.topologies.two_servers import messages
@@ -205,6 +208,17 @@ def test_a_schedule_is_repeatable() -> None:
     assert repr(ops[1]) == "Op(Kind.FLOOD, 3, 999)"
 
 
+def shares_of_everybody(
+    s: Coordinator, rows: StepRows, accepted: messages.AcceptedReports
+) -> Iterator[bytes]:
+    """The shares of all reports, not only of the accepted ones; a lost one still ends the sum."""
+    for entry in servers_coordinator.iterate_entries(s, rows):
+        report = rows.first_messages.get(entry.user)
+        if report is None:
+            raise servers_coordinator._LostReportError
+        yield report.share
+
+
 HOLES = {
     "any manifest is recorded": (
         SERVERS,
@@ -216,10 +230,7 @@ HOLES = {
         SERVERS,
         [servers_coordinator],
         "shares_to_add",
-        lambda s, rows, accepted: (
-            rows.first_messages[entry.user].share
-            for entry in servers_coordinator.iterate_entries(s, rows)
-        ),
+        shares_of_everybody,
     ),
     "Whoever has the invitation may withdraw": (
         SERVERS,

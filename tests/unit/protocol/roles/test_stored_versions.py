@@ -37,7 +37,7 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 LAYOUTS = {
     "aggregator": "9a7735fd087f0b48",
-    "client": "730d5cb1f5d9b86a",
+    "client": "20410b021c38c2aa",
     "coordinator": "d4c40efec559bb9f",
     "enrolled-client": "c1e6af619f257180",
     "explicit-client": "350cee9502a5a27b",
