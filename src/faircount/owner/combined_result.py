@@ -67,11 +67,6 @@ class CombinedResult(QuestionnaireResult):
         return PooledNoise(known) if len(known) == len(noises) else None
 
     @property
-    def tables(self) -> None:
-        """None: of surveys with hidden levels the tables of everybody are combined."""
-        return None
-
-    @property
     def frequencies(self) -> None:
         """None: no single mechanism counted all votes."""
         return None
@@ -251,10 +246,8 @@ def combine_results(parts: Mapping[str, QuestionnaireResult], column: str) -> Co
 
 def _add_cells(results: Sequence[QuestionnaireResult]) -> Ints | Floats:
     """The sums of disjoint people, which add up."""
-    asked = results[0].questionnaire
     if all(result.noise is not None for result in results):
-        # Of a survey with hidden levels only the table of everybody: which comes first.
-        return np.asarray(sum(result.cells[: asked.cells] for result in results))
+        return np.asarray(sum(result.cells for result in results))
     # Mechanisms may open the counts of two answers as one cell or as two. These sums are shown to
     # nobody: where one mechanism samples, the parts are estimated one by one.
     return np.asarray(sum(_votes(result, 0).aggregate for result in results))

@@ -12,7 +12,6 @@ from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.server_levels import ServerLevels
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.owner.combined_result import combine_results, largest_vote
 
@@ -86,21 +85,6 @@ def test_mechanisms_may_differ() -> None:
     result = combine_results({"joint": joint, "laplace": counts}, "survey")
     assert [row.estimate for row in result[1].shares] == pytest.approx([28 / 80, 52 / 80])
     assert result.name == "server-joint+laplace"
-
-
-def test_only_the_tables_of_everybody_are_combined_of_hidden_levels() -> None:
-    mechanism = ServerLevels.example(40, 3)
-    cells = np.zeros(mechanism.N, dtype=np.int64)
-    cells[:4] = [20, 15, 5, 10]
-    plain = sheets(mechanism.questionnaire, 2.0, 60)
-    parts = {
-        "hidden": QuestionnaireResult(mechanism.questionnaire, mechanism, cells, 40),
-        "plain": QuestionnaireResult(mechanism.questionnaire, plain, [30, 20, 10, 30], 60),
-    }
-    result = combine_results(parts, "survey")
-    assert result.tables is None
-    assert [row.estimate for row in result[1].estimates] == pytest.approx([0.5, 0.35, 0.15])
-    assert result.guarantee.epsilon == pytest.approx(max(mechanism.epsilon, 2.0))
 
 
 def test_different_questions_are_not_combined() -> None:
