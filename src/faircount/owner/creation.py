@@ -213,7 +213,7 @@ def _not_worthwhile(advice: Advice) -> RefusedError:
     )
     if advice.sheet is not None:
         listed = ", ".join(
-            f"question {line.number} an error of ±{line.half_width:.0f} points"
+            f"question {line.number} has an error of ±{line.half_width:.0f} points"
             for line in advice.uninformative
         )
         problem = (

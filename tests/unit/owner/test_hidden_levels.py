@@ -45,6 +45,7 @@ def test_levels_are_chosen_and_nobody_learns_them(both_apps: Any, tmp_path: Path
     assert made.exit_code == 0, made.output
     text = " ".join(made.stdout.split())
     assert "Mechanism: server-levels" in text
+    assert "At the weakest one a single answer loses at most epsilon 36" in text
     assert "strong: at most 100 % sure which one you chose" in text
     survey = Survey.at(folder)
     assert (survey.params.mechanism.name, survey.params.epsilon) == ("server-levels", 36.0)

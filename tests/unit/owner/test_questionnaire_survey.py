@@ -309,7 +309,9 @@ def test_sheets_between_participants_from_the_commands_to_the_exports(
 def test_a_question_from_which_nothing_is_learned_is_refused(
     both_apps: Any, staff: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(RefusedError, match=r"question 3 an error of ±\d+ points.*fewer questions"):
+    with pytest.raises(
+        RefusedError, match=r"question 3 has an error of ±\d+ points.*fewer questions"
+    ):
         fc.Survey.create(
             tmp_path / "few", servers=both_apps.servers_file, questionnaire=staff, users=20
         )

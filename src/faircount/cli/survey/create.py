@@ -274,6 +274,14 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
     out.print(advice.description, markup=False)
     if advice.sheet is not None:
         show_question_errors(out, advice.sheet)
+        if levels is not None:
+            weakest = params.single_epsilon or params.epsilon
+            out.print(
+                "These are the errors and losses of the table in which everybody is counted, at "
+                "the strongest level. At the weakest one a single answer loses at most epsilon "
+                f"{weakest:.3g}.",
+                markup=False,
+            )
         show_advice(out, advice.sheet)
     for operator in _operators(survey):
         text = "{server}: run by {name}, key {fingerprint}".format(**operator)
