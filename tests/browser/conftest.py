@@ -208,7 +208,7 @@ class Trial:
     async def _signing_key(self) -> SigningKey:
         async with self.pair.s1.server.database.read() as tx:
             row = await states.find(tx, self.params[-1].survey)
-            return (await self.pair.s1.states.load(tx, row, wanted=())).state.key
+            return (await self.pair.s1.states.load(tx, row, found=())).state.key
 
     def status(self) -> dict[str, Any]:
         return self.does(self.pair.to_s1.get(f"{self.path}/status")).json()

@@ -16,7 +16,7 @@ from faircount.protocol import ClientState, Message, Topology, end_phase, resume
 from faircount.protocol.peers.member import Member
 from faircount.protocol.peers.messages import Enrolment
 from faircount.protocol.roles import aggregator, coordinator
-from faircount.protocol.roles.rows import ACKNOWLEDGED_TABLES, StoredRow
+from faircount.protocol.roles.rows import ACKNOWLEDGED_TABLES
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.explicit.messages import ExplicitManifest
 from faircount.protocol.topologies.masked.messages import MaskedManifest
@@ -218,7 +218,7 @@ def _rot(sim: Simulation, op: Op) -> None:
         table, key = stored[op.who % len(stored)]
         row = table[key]
         # No role may do this: a disk does.
-        table[key] = StoredRow(damage(row.value, op.how), row.hash)
+        table[key] = replace(row, value=damage(row.value, op.how), is_intact=False)
 
 
 def _lose(sim: Simulation, op: Op) -> None:

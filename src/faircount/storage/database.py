@@ -8,7 +8,7 @@ the block or its commit fails, nothing of it is.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from faircount.core.errors import ParameterError
 
@@ -17,6 +17,13 @@ class Record(Protocol):
     """One row of a query result, whose values are read by column name."""
 
     def __getitem__(self, key: str) -> Any: ...
+
+
+class Query(NamedTuple):
+    """A SELECT statement and its values."""
+
+    statement: str
+    values: Sequence[Any]
 
 
 class Transaction(ABC):
@@ -48,6 +55,10 @@ class Transaction(ABC):
 
         For what has no row yet that could be locked.
         """
+
+    async def fetch_in_turn(self, queries: Sequence[Query]) -> list[Sequence[Record]]:
+        """Return all rows of several queries, of which each sees what is there when it begins."""
+        return [await self.fetch_all(query.statement, *query.values) for query in queries]
 
     async def fetch_one(self, statement: str, *values: Any) -> Record | None:
         """Return the first row of a query, without locking it, or None."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from faircount.core.errors import DiskFullError, StorageError
-from faircount.storage.database import Database, Record, Transaction
+from faircount.storage.database import Database, Query, Record, Transaction
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], object]
@@ -111,6 +111,14 @@ class SqliteTransaction(Transaction):
     async def fetch_all(self, statement: str, *values: Any) -> Sequence[Record]:
         """Return all rows of a query."""
         return await self._call(lambda open_: open_.execute(statement, values).fetchall())
+
+    async def fetch_in_turn(self, queries: Sequence[Query]) -> list[Sequence[Record]]:
+        """Return all rows of several queries, in one call to the thread."""
+        return await self._call(
+            lambda open_: [
+                open_.execute(query.statement, query.values).fetchall() for query in queries
+            ]
+        )
 
     async def execute(self, statement: str, *values: Any) -> int:
         """Execute a change and return how many rows it affected."""

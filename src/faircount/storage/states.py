@@ -14,9 +14,10 @@ and its backups contained while the survey ran. In the other order a crash could
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
 from faircount.core.errors import StorageError
@@ -43,7 +44,7 @@ from faircount.protocol.roles.rows import (
     StoredRow,
 )
 from faircount.protocol.survey.phases import FINAL
-from faircount.storage.database import Database, Record, Transaction, marks
+from faircount.storage.database import Database, Query, Record, Transaction, marks
 from faircount.storage.keys import NONCE, KeyFolder, RowKey, state_key_name
 from faircount.storage.pages import (
     PAGE,
@@ -123,6 +124,28 @@ async def find(tx: Transaction, survey: bytes, *, change: bool = False) -> Surve
     return None if found is None else SurveyRow.of(found)
 
 
+async def find_with_rows(
+    tx: Transaction, survey: bytes, wanted: Sequence[RowAddress]
+) -> tuple[SurveyRow | None, Sequence[Record]]:
+    """Find a survey and lock its row; and then these rows of it, as they are behind that lock."""
+    queries = [Query(f"{_SELECT} WHERE id = ?{tx.for_update}", (survey,))]
+    # Many users have rows in the same tables: one query for all of these tables.
+    tables_of = defaultdict[bytes, list[str]](list)
+    for table, key in dict.fromkeys(wanted):
+        tables_of[key].append(table)
+    keys_in = defaultdict[tuple[str, ...], list[bytes]](list)
+    for key, in_tables in tables_of.items():
+        keys_in[tuple(in_tables)].append(key)
+    for tables, keys in keys_in.items():
+        padded = _pad(keys)
+        # The index begins with the table: without it the database would search the whole survey.
+        statement = f"{SELECT_ROWS} AND store IN {marks(tables)} AND key IN {marks(padded)}"
+        queries.append(Query(statement, (survey, *tables, *padded)))
+    surveys, *found = await tx.fetch_in_turn(queries)
+    row = SurveyRow.of(surveys[0]) if surveys else None
+    return row, list(chain.from_iterable(found))
+
+
 async def insert(tx: Transaction, row: SurveyRow) -> None:
     """Write the row of a new survey."""
     values = tuple(getattr(row, name) for name in _COLUMNS)
@@ -152,12 +175,14 @@ class Loaded(Generic[S]):
 
     Attributes:
         row: the survey's row
+        key: encrypts the survey's rows
         state: the state
         rows: reads rows
         sink: writes rows at once, where a step makes too many to keep them in memory
     """
 
     row: SurveyRow
+    key: RowKey
     state: S
     rows: RowReader
     sink: RowSink | None = None
@@ -183,7 +208,7 @@ class States(Generic[S]):
         tx: Transaction,
         row: SurveyRow,
         ledger: Ledger | None = None,
-        wanted: Sequence[RowAddress] | None = None,
+        found: Sequence[Record] | None = None,
     ) -> Loaded[S]:
         """Load a state and a reader of its rows.
 
@@ -191,20 +216,21 @@ class States(Generic[S]):
             tx: the transaction in which the step will be saved
             row: the survey's row
             ledger: the ledger of the population, for the aggregator
-            wanted: the rows that the step needs; None if it may need all. Then make the step in a
-                thread: the reader waits for the database
+            found: the rows that the step needs (`find_with_rows`); None if it may need all. Then
+                make the step in a thread: the reader waits for the database
         """
         key = self._keys.get(state_key_name(row.id, row.generation))
         state = await self._load_main_row(tx, row, key, ledger)
         paged = self._page_reader(tx, row, key)
-        if wanted is not None:
-            rows = _decode_rows(row, key, await _fetch_rows(tx, row.id, wanted))
-            return Loaded(row, state, SendersRows(rows, paged))
+        if found is not None:
+            return Loaded(row, key, state, SendersRows(_decode_rows(row, key, found), paged))
         if isinstance(state, Coordinator) and not state.rules.reads_in_order:
-            records = await _fetch_rows(tx, row.id, None)
+            records = await tx.fetch_all(
+                f"{SELECT_ROWS} AND store <> ? ORDER BY store, key", row.id, MAIN_ROW
+            )
             # In a thread: decrypting many rows would block the event loop.
-            return Loaded(row, state, await asyncio.to_thread(_decode_rows, row, key, records))
-        return Loaded(row, state, paged, self._page_sink(tx, row, key, paged))
+            return Loaded(row, key, state, await asyncio.to_thread(_decode_rows, row, key, records))
+        return Loaded(row, key, state, paged, self._page_sink(tx, row, key, paged))
 
     def _page_reader(self, tx: Transaction, row: SurveyRow, key: RowKey) -> PagedRows:
         loop = asyncio.get_running_loop()
@@ -217,7 +243,7 @@ class States(Generic[S]):
             for record in records:
                 stored = _decrypt_row(key, row, record)
                 decoded = decode_row(stored)
-                rows[stored.key] = StoredRow(decoded.value, decoded.hash)
+                rows[stored.key] = StoredRow(decoded.value, decoded.hash, decoded.kept)
             return rows
 
         return PagedRows(read, {USERS: row.participants, PEOPLE: row.invited})
@@ -266,8 +292,7 @@ class States(Generic[S]):
         has_changed = step.state is not before.state
         if not step.rows and not has_changed:
             return row
-        key = self._keys.get(state_key_name(row.id, row.generation))
-        await _write_rows(tx, key, row, [encode_row(write) for write in step.rows])
+        await _write_rows(tx, before.key, row, [encode_row(write) for write in step.rows])
         # The number of participants is a column, so that nobody has to count rows.
         new_users = sum(write.table == USERS and write.is_new for write in step.rows)
         withdrawn = row.withdrawn + _count_withdrawn(step)
@@ -275,7 +300,7 @@ class States(Generic[S]):
         # The step that ends the survey also changes the key.
         if step.state.phase in FINAL and row.generation == 0:
             return await self._scrub(tx, row, step)
-        return await self._write_survey(tx, key, row, step.state if has_changed else None)
+        return await self._write_survey(tx, before.key, row, step.state if has_changed else None)
 
     async def begin(self, tx: Transaction, row: SurveyRow, state: S) -> SurveyRow:
         """Write the first state of a survey."""
@@ -391,34 +416,13 @@ def _row_context(row: SurveyRow, store: str, key: bytes) -> bytes:
     return b"row" + row.id + bytes((row.generation, len(store))) + store.encode() + key
 
 
-async def _fetch_rows(
-    tx: Transaction, survey: bytes, wanted: Sequence[RowAddress] | None
-) -> Sequence[Record]:
-    """Read these rows of a survey, or all of them."""
-    if wanted is None:
-        return await tx.fetch_all(
-            f"{SELECT_ROWS} AND store <> ? ORDER BY store, key", survey, MAIN_ROW
-        )
-    if not wanted:
-        return ()
-    addresses = set(wanted)
-    stores = sorted({store for store, _ in addresses})
-    keys = _pad({key for _, key in addresses})
-    # The index begins with the table: without it the database would search the whole survey. The
-    # query also finds a wanted key in another table, which is filtered below.
-    in_both = f"{SELECT_ROWS} AND store IN {marks(stores)} AND key IN {marks(keys)}"
-    found = await tx.fetch_all(in_both, survey, *stores, *keys)
-    return [record for record in found if (record["store"], bytes(record["key"])) in addresses]
-
-
-def _pad(keys: Iterable[bytes]) -> tuple[bytes, ...]:
+def _pad(keys: list[bytes]) -> list[bytes]:
     """The keys, with the last one repeated up to a power of two.
 
     So there are few different statements, and the database prepares each of them once.
     """
-    found = tuple(keys)
-    size = 1 << (len(found) - 1).bit_length()
-    return found + found[-1:] * (size - len(found))
+    size = 1 << (len(keys) - 1).bit_length()
+    return keys + keys[-1:] * (size - len(keys))
 
 
 def _decode_rows(row: SurveyRow, key: RowKey, records: Sequence[Record]) -> MemoryRows:
@@ -426,9 +430,14 @@ def _decode_rows(row: SurveyRow, key: RowKey, records: Sequence[Record]) -> Memo
 
 
 def _decrypt_row(key: RowKey, row: SurveyRow, record: Record) -> Row:
-    place = _row_context(row, record["store"], record["key"])
-    value = b"" if record["encrypted"] is None else key.decrypt(place, record["encrypted"])
-    return Row(record["store"], record["key"], value, record["hash"])
+    table = record["store"]
+    if record["encrypted"] is None:
+        return Row(table, record["key"], b"", record["hash"])
+    value = key.decrypt(_row_context(row, table, record["key"]), record["encrypted"])
+    if table not in ACKNOWLEDGED_TABLES:
+        return Row(table, record["key"], value, record["hash"])
+    end = 1 + value[0]
+    return Row(table, record["key"], value[end:], record["hash"], kept=value[1:end])
 
 
 async def _write_rows(tx: Transaction, key: RowKey, row: SurveyRow, rows: Sequence[Row]) -> None:
@@ -441,10 +450,13 @@ async def _write_rows(tx: Transaction, key: RowKey, row: SurveyRow, rows: Sequen
 
 
 def _encrypt_value(key: RowKey, row: SurveyRow, stored: Row) -> bytes | None:
-    # A message that was deleted leaves its row and its hash.
-    if not stored.value:
+    # A message that was deleted leaves its row, its hash, and what is kept of it.
+    if not stored.value and not stored.kept:
         return None
-    return key.encrypt(_row_context(row, stored.table, stored.key), stored.value)
+    value = stored.value
+    if stored.table in ACKNOWLEDGED_TABLES:
+        value = b"".join((bytes((len(stored.kept),)), stored.kept, value))
+    return key.encrypt(_row_context(row, stored.table, stored.key), value)
 
 
 _SELECT_MAIN_ROW = "SELECT encrypted FROM state_rows WHERE survey = ? AND store = ? AND key = ?"

@@ -1,6 +1,7 @@
 """Rows that are read a page at a time: the same answers as from a dictionary."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from faircount.protocol.roles.rows import StoredRow
 from faircount.storage import pages, states
-from faircount.storage.database import connect
+from faircount.storage.database import Query, connect
 from faircount.storage.pages import PagedStore
 
 KEYS = st.lists(st.binary(min_size=1, max_size=2), unique=True, max_size=12)
@@ -59,26 +60,22 @@ def test_rows_of_a_few_users_are_found_by_the_index(tmp_path: Path) -> None:
 
     async def work() -> None:
         database = await connect(f"sqlite:///{tmp_path}/s1.sqlite", "coordinator")
-        asked = list[tuple[str, tuple[object, ...]]]()
+        asked = list[Query]()
         async with database.read() as tx:
-            every = tx.fetch_all
+            every = tx.fetch_in_turn
 
-            async def noted(statement: str, *values: object) -> Any:
-                asked.append((statement, values))
-                return await every(statement, *values)
+            async def noted(queries: Sequence[Query]) -> Any:
+                asked.extend(queries)
+                return await every(queries)
 
-            tx.fetch_all = noted  # type: ignore[method-assign]  # to look
-            assert (
-                await states._fetch_rows(
-                    tx,
-                    bytes(16),
-                    [("first_messages", b"one"), ("keys", b"two"), ("first_messages", b"three")],
-                )
-                == []
-            )
-            ((statement, values),) = asked
-            (plan,) = await every(f"EXPLAIN QUERY PLAN {statement}", *values)
-            assert "(survey=? AND store=? AND key=?)" in plan["detail"]
+            tx.fetch_in_turn = noted  # type: ignore[method-assign]  # to look
+            wanted = [("first_messages", b"one"), ("keys", b"two"), ("first_messages", b"three")]
+            assert await states.find_with_rows(tx, bytes(16), wanted) == (None, [])
+            _, *of_rows = asked
+            assert len(of_rows) == 2
+            for statement, values in of_rows:
+                (plan,) = await tx.fetch_all(f"EXPLAIN QUERY PLAN {statement}", *values)
+                assert "(survey=? AND store=? AND key=?)" in plan["detail"]
         await database.close()
 
     asyncio.run(work())

@@ -34,15 +34,14 @@ COORDINATOR_TABLES = (
     "invited",
     "first_messages",
     "keys",
-    "devices",
     "notices",
     "uploads",
     "withdrawn",
     "manifest_parts",
 )
-"""Access value by user, first message by user, user by public key, key of the answering device by
-user, what happened with the invitation since by user, upload by `Upload`, hash of a withdrawal by
-user, and earlier parts of the manifest by number.
+"""Access value by user, first message by user with the key of its device, user by public key, what
+happened with the invitation since by user, upload by `Upload`, hash of a withdrawal and key of its
+device by user, and earlier parts of the manifest by number.
 """
 
 AGGREGATOR_TABLES = ("mac_keys", "manifest_parts", "part_verifications")
@@ -64,23 +63,26 @@ class StoredRow:
     Attributes:
         value: the value; None if a message was deleted
         hash: the acknowledged hash, in tables that have one
+        kept: what stays, like the hash, when the message is deleted: the key of its device
         is_intact: whether value and hash were compared already; neither changes afterwards
     """
 
     value: Any = field(repr=False)
     hash: bytes = b""
+    kept: bytes = field(default=b"", repr=False)
     is_intact: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RowWrite:
-    """One row to write.
+    """One row to write. Not frozen, which would double the time to make one; nobody changes it.
 
     Attributes:
         table: the table
         key: the natural key
         value: the value; None deletes a message and leaves its hash
         hash: the acknowledged hash, in tables that have one
+        kept: what stays, like the hash, when the message is deleted
         is_new: whether the reader had no row under this key
     """
 
@@ -88,6 +90,7 @@ class RowWrite:
     key: Any
     value: Any = field(repr=False)
     hash: bytes = b""
+    kept: bytes = field(default=b"", repr=False)
     is_new: bool = field(default=True, compare=False)
 
 
@@ -152,21 +155,21 @@ class MemoryRows(RowReader):
     def write(self, rows: Iterable[RowWrite], *, is_intact: bool = False) -> None:
         """Write rows, over those that have the same keys."""
         for row in rows:
-            self.table(row.table)[row.key] = StoredRow(row.value, row.hash, is_intact)
+            self.table(row.table)[row.key] = StoredRow(row.value, row.hash, row.kept, is_intact)
 
     def apply(self, step: Step[Any]) -> None:
         """Write the rows of a step, and scrub its tables."""
         # The role has computed the hashes of what it writes: they need not be compared again.
         self.write(step.rows, is_intact=True)
         for name in step.scrubbed:
-            hashes = {key: row.hash for key, row in self.table(name).items() if row.hash}
-            self._tables[name] = {key: StoredRow(None, hash_) for key, hash_ in hashes.items()}
+            scrubbed = {key: _scrub_row(row) for key, row in self.table(name).items()}
+            self._tables[name] = {key: row for key, row in scrubbed.items() if row is not None}
 
     def rows(self) -> Iterator[RowWrite]:
         """All rows."""
         for name, rows in self._tables.items():
             for key, row in rows.items():
-                yield RowWrite(name, key, row.value, row.hash)
+                yield RowWrite(name, key, row.value, row.hash, row.kept)
 
     def is_scrubbed(self, table: str) -> bool:
         """Whether no value of a table is left."""
@@ -204,7 +207,10 @@ class RowsAfter(RowReader):
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, if there is one."""
         row = self._written.get((table, key))
-        found = self._reader.find(table, key) if row is None else StoredRow(row.value, row.hash)
+        if row is None:
+            found = self._reader.find(table, key)
+        else:
+            found = StoredRow(row.value, row.hash, row.kept)
         return _scrub_row(found) if table in self._scrubbed else found
 
     def keys(self, table: str) -> Iterator[Any]:
@@ -220,10 +226,10 @@ class RowsAfter(RowReader):
 
 
 def _scrub_row(row: StoredRow | None) -> StoredRow | None:
-    """A row after its table was scrubbed: its hash alone, if it has one."""
+    """A row after its table was scrubbed: without its value, and gone if it has no hash."""
     if row is None or not row.hash:
         return None
-    return StoredRow(None, row.hash)
+    return StoredRow(None, row.hash, row.kept)
 
 
 RowSink = Callable[[RowWrite], None]
@@ -251,7 +257,6 @@ class StepRows:
         self.invited = WriteOnce[bytes, bytes](self, "invited")
         self.first_messages = Acknowledged[bytes](self, "first_messages")
         self.keys = WriteOnce[bytes, bytes](self, "keys")
-        self.devices = WriteOnce[bytes, bytes](self, "devices")
         self.notices = WriteOnce[bytes, bytes](self, "notices")
         self.uploads = Acknowledged[Upload](self, "uploads")
         self.withdrawn = WriteOnce[bytes, bytes](self, "withdrawn")
@@ -322,7 +327,7 @@ class StepRows:
         # What this step wrote is scrubbed at once; stored rows when the step is written.
         for (name, key), row in list(self._written.items()):
             if name == table:
-                self.write(table, key, StoredRow(None, row.hash))
+                self.write(table, key, StoredRow(None, row.hash, row.kept))
         self._scrubbed[table] = None
         self._undo.append(lambda: self._scrubbed.pop(table))
 
@@ -349,10 +354,11 @@ class StepRows:
 
     def step(self, state: S, messages: tuple[Message, ...] = ()) -> Step[S]:
         """The step to this state, with everything that was written."""
+        new = self._new
         # A row without value and hash was scrubbed in this step: the table is in `scrubbed`.
         rows = tuple(
-            RowWrite(table, key, row.value, row.hash, (table, key) in self._new)
-            for (table, key), row in self._written.items()
+            RowWrite(place[0], place[1], row.value, row.hash, row.kept, place in new)
+            for place, row in self._written.items()
             if row.hash or row.value is not None
         )
         return Step(state, messages, rows, tuple(self._scrubbed))
@@ -428,16 +434,24 @@ class Acknowledged(WriteOnce[K, Any]):
         found = self._rows.find(self._table, key)
         return found is None or found.hash == _hash(value)
 
-    def put(self, key: K, value: Any) -> bool:
-        """Store a message unless another one was acknowledged; whether this one is stored now."""
+    def put(self, key: K, value: Any, kept: bytes = b"") -> bool:
+        """Store a message unless another one was acknowledged; whether this one is stored now.
+
+        kept: what stays when the message is deleted
+        """
         found = self._rows.find(self._table, key)
         message_hash = _hash(value)
         if found is not None and found.hash != message_hash:
             return False
         # Other bytes under the right hash were damaged in storage: they are written again.
         if found is None or found.value != value:
-            self._rows.write(self._table, key, StoredRow(value, message_hash, is_intact=True))
+            self._rows.write(self._table, key, StoredRow(value, message_hash, kept, is_intact=True))
         return True
+
+    def kept(self, key: K) -> bytes | None:
+        """What stays of a message when it is deleted; None if there never was one."""
+        found = self._rows.find(self._table, key)
+        return None if found is None else found.kept
 
     def hash_of(self, key: K) -> bytes:
         """The hash that was acknowledged to the sender."""
@@ -460,7 +474,7 @@ class Acknowledged(WriteOnce[K, Any]):
         """Delete a message and keep its hash."""
         found = self._rows.find(self._table, key)
         if found is not None and found.value is not None:
-            self._rows.write(self._table, key, StoredRow(None, found.hash))
+            self._rows.write(self._table, key, StoredRow(None, found.hash, found.kept))
 
 
 def _hash(message: Any) -> bytes:

@@ -12,9 +12,9 @@ tags or lengths.
 """
 
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar, cast
@@ -99,21 +99,23 @@ def _unframe(data: bytes) -> memoryview:
 # --- rows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Row:
-    """A row as it is stored.
+    """A row as it is stored. Not frozen, like `RowWrite`, and not changed either.
 
     Attributes:
         table: the table
         key: the encoded key
         value: the encoded value; empty for a message that was deleted
         hash: the hash that was acknowledged to the sender of a message
+        kept: what stays when the message is deleted
     """
 
     table: str
     key: bytes
     value: bytes = field(repr=False)
     hash: bytes = b""
+    kept: bytes = field(default=b"", repr=False)
 
 
 class TableCodecs(NamedTuple):
@@ -123,11 +125,19 @@ class TableCodecs(NamedTuple):
     value: FieldCodec
 
 
+class BareForms(NamedTuple):
+    """How keys and values of a table become bytes that fill their columns, and are read again."""
+
+    write_key: Callable[[Any], bytes]
+    write_value: Callable[[Any], bytes]
+    read_key: Callable[[bytes], Any]
+    read_value: Callable[[bytes], Any]
+
+
 TABLE_CODECS: Mapping[str, TableCodecs] = {
     "invited": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
     "first_messages": TableCodecs(stored_codec(bytes), stored_codec(Message)),
     "keys": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
-    "devices": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
     "notices": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
     "uploads": TableCodecs(stored_codec(Upload), stored_codec(Message)),
     "withdrawn": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
@@ -139,23 +149,21 @@ TABLE_CODECS: Mapping[str, TableCodecs] = {
 
 def encode_row(write: RowWrite) -> Row:
     """A row that a step writes, as it is stored."""
-    codecs = _codecs_of(write.table)
-    key = _encode_bare(codecs.key, write.key)
-    value = _encode_bare(codecs.value, write.value)
-    return Row(write.table, key, value, write.hash)
+    forms = _forms_of(write.table)
+    key = forms.write_key(write.key)
+    return Row(write.table, key, forms.write_value(write.value), write.hash, write.kept)
 
 
 def decode_row(row: Row) -> RowWrite:
     """The row that a step wrote."""
-    codecs = _codecs_of(row.table)
-    key = _decode_bare(codecs.key, row.key)
-    value = _decode_bare(codecs.value, row.value)
-    return RowWrite(row.table, key, value, row.hash)
+    forms = _forms_of(row.table)
+    key = forms.read_key(row.key)
+    return RowWrite(row.table, key, forms.read_value(row.value), row.hash, row.kept)
 
 
 def encode_key(table: str, key: Any) -> bytes:
     """The key of a row as it is stored."""
-    return _encode_bare(_codecs_of(table).key, key)
+    return _forms_of(table).write_key(key)
 
 
 def encode_rows(writes: Iterable[RowWrite]) -> bytes:
@@ -168,29 +176,49 @@ def decode_rows(data: bytes) -> list[RowWrite]:
     return [decode_row(row) for row in decode_value(_ROWS, data)]
 
 
-def _codecs_of(table: str) -> TableCodecs:
-    codecs = TABLE_CODECS.get(table)
-    if codecs is None:
+def _forms_of(table: str) -> BareForms:
+    forms = _BARE_FORMS.get(table)
+    if forms is None:
         raise MalformedError("there is no table of this name")
-    return codecs
+    return forms
 
 
-def _encode_bare(codec: FieldCodec, value: Any) -> bytes:
-    """A key or value that fills its column: bytes and messages need no length in front."""
+def _bare_writer(codec: FieldCodec) -> Callable[[Any], bytes]:
+    """Writes a key or value that fills its column: bytes and messages need no length in front."""
+    if isinstance(codec, AnyMessage):
+        return _write_message
+    if isinstance(codec, VariableBytes):
+        return bytes
+    return partial(encode_value, codec)
+
+
+def _bare_reader(codec: FieldCodec) -> Callable[[bytes], Any]:
+    if isinstance(codec, AnyMessage):
+        return _read_message
+    if isinstance(codec, VariableBytes):
+        return bytes
+    return partial(decode_value, codec)
+
+
+def _write_message(message: Message | None) -> bytes:
     # No message is empty, so empty bytes can stand for a deleted one.
-    if isinstance(codec, AnyMessage):
-        return b"" if value is None else encode(value)
-    if isinstance(codec, VariableBytes):
-        return bytes(value)
-    return encode_value(codec, value)
+    return b"" if message is None else encode(message)
 
 
-def _decode_bare(codec: FieldCodec, data: bytes) -> Any:
-    if isinstance(codec, AnyMessage):
-        return parse(data) if data else None
-    if isinstance(codec, VariableBytes):
-        return data
-    return decode_value(codec, data)
+def _read_message(data: bytes) -> Message | None:
+    return parse(data) if data else None
+
+
+# Chosen once and not for every row.
+_BARE_FORMS = {
+    table: BareForms(
+        _bare_writer(codecs.key),
+        _bare_writer(codecs.value),
+        _bare_reader(codecs.key),
+        _bare_reader(codecs.value),
+    )
+    for table, codecs in TABLE_CODECS.items()
+}
 
 
 # --- values that are stored as the bytes which others have signed or hashed

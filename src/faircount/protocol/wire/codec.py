@@ -41,6 +41,13 @@ from faircount.protocol.wire.field_codecs import (
 VERSION = 2
 CHECKSUM_BYTES = 8
 
+KEPT_BYTES = 1 << 14
+"""Up to this length a message keeps the bytes that it was parsed from.
+
+A report is parsed, hashed, stored and, after it was read again, hashed again. Long messages would
+take twice their memory.
+"""
+
 MAX_MESSAGE_BYTES = 1 << 30
 """Longer messages are refused unread; a server sets lower limits for each route."""
 
@@ -70,7 +77,8 @@ class Message:
     `to` is the party that receives the message; CLIENT stands for whichever client asked.
     """
 
-    __slots__ = ()
+    # The bytes that `parse` has read the message from, if they are short.
+    __slots__ = ("_encoded",)
     tag: ClassVar[int]
     to: ClassVar[Party]
 
@@ -113,6 +121,10 @@ def _loggable(shown: Message) -> str:
 
 def encode(outgoing: Message) -> bytes:
     """The bytes of a message."""
+    # Every message has one sequence of bytes, so the one that was parsed is the same.
+    known: bytes | None = getattr(outgoing, "_encoded", None)
+    if known is not None:
+        return known
     parts = [bytes((VERSION, outgoing.tag))]
     _layout(type(outgoing)).write(outgoing, parts)
     return add_checksum(b"".join(parts))
@@ -154,6 +166,9 @@ def parse(data: bytes) -> Message:
         raise MalformedError(f"{size - end} bytes too many after a {kind.__name__}")
     if end > size:
         raise MalformedError(f"the bytes end too early for a {kind.__name__}")
+    if len(data) <= KEPT_BYTES:
+        # Messages are frozen. A copy with other fields (`replace`) does not have these bytes.
+        object.__setattr__(parsed, "_encoded", bytes(data))
     return parsed  # type: ignore[no-any-return]  # the layout of a message class reads that class
 
 

@@ -294,12 +294,13 @@ class PackedListOf(ListOf):
 class Record(FieldCodec):
     """The fields of a dataclass, in order.
 
-    `whole` reads all fields in one call if every one of them has a fixed width.
+    `runs` are the same fields for reading: those of fixed width that follow each other are read in
+    one call.
     """
 
     kind: type[Any]
     parts: tuple[tuple[str, FieldCodec], ...]
-    whole: struct.Struct | None = field(default=None, compare=False)
+    runs: "tuple[struct.Struct | FieldCodec, ...]" = field(default=(), compare=False)
 
     @classmethod
     def of(cls, kind: type[Any], codec_for: Callable[[Any], FieldCodec]) -> Self:
@@ -307,11 +308,18 @@ class Record(FieldCodec):
         hints = get_type_hints(kind, include_extras=True)
         names = [member.name for member in fields(kind)]
         parts = tuple((name, codec_for(hints[name])) for name in names)
-        # One struct call per record instead of one per field: manifests have many entries.
-        codes = [part.code for _, part in parts if isinstance(part, FixedBytes | Integer)]
-        if len(codes) < len(parts):
-            return cls(kind, parts)
-        return cls(kind, parts, struct.Struct(">" + "".join(codes)))
+        # One struct call for several fields: manifests have many entries, and reports are many.
+        runs = list[struct.Struct | FieldCodec]()
+        codes = ""
+        for _, part in parts:
+            if isinstance(part, FixedBytes | Integer):
+                codes += part.code
+                continue
+            runs += [struct.Struct(">" + codes), part] if codes else [part]
+            codes = ""
+        if codes:
+            runs.append(struct.Struct(">" + codes))
+        return cls(kind, parts, tuple(runs))
 
     def __repr__(self) -> str:
         return f"Record({', '.join(f'{name}: {part!r}' for name, part in self.parts)})"
@@ -337,14 +345,16 @@ class Record(FieldCodec):
 
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
         """An instance of the class, whose own checks run as well."""
-        # The constructor runs in both branches, so that a class's own checks are not bypassed.
-        if self.whole is not None:
-            end = _check_end(data, at + self.whole.size)
-            return self.kind(*self.whole.unpack_from(data, at)), end
-        values = []
-        for _, part in self.parts:
-            value, at = part.read(data, at)
-            values.append(value)
+        values = list[Any]()
+        for run in self.runs:
+            if isinstance(run, struct.Struct):
+                end = _check_end(data, at + run.size)
+                values += run.unpack_from(data, at)
+                at = end
+            else:
+                value, at = run.read(data, at)
+                values.append(value)
+        # The constructor, so that a class's own checks are not bypassed.
         return self.kind(*values), at
 
     def end(self, data: bytes, at: int) -> int:

@@ -7,14 +7,13 @@ so that memory does not grow with the number of reports.
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from faircount.core.arrays import Bools, Residues
 from faircount.sharing.field import add, dtype_for, sum_rows
 from faircount.sharing.packing import (
-    Group,
     Octets,
     group_of,
     pack_matrix,
@@ -78,26 +77,47 @@ def is_vector(packed: bytes, q: int, count: int) -> bool:
     to it: the addition carries into those free bits exactly if the group is limit or more. The last
     group, which may have fewer elements, is compared by itself, and nothing may follow it.
     """
-    group = group_of(q)
-    full, rest = divmod(count, group.elements)
-    if len(packed) != packed_size(q, count):
+    form = _vector_form(q, count)
+    if len(packed) != form.size:
         return False
     whole = int.from_bytes(packed, "little")
     # This also refuses padding that is not zero.
-    if whole >> full * group.bits >= q**rest:
+    if whole >> form.last >= form.last_limit:
         return False
-    mask, addend, carries = _every_second_group(group, full)
-    return not any((half & mask) + addend & carries for half in (whole, whole >> group.bits))
+    first, second = whole & form.mask, whole >> form.bits & form.mask
+    return not ((first + form.addend | second + form.addend) & form.carries)
+
+
+class _VectorForm(NamedTuple):
+    """Numbers that `is_vector` needs, the same for all reports of a survey.
+
+    Bytes of the vector, bits of a group, the place of the last group and its limit; and mask,
+    addend and carry bits for every second group.
+    """
+
+    size: int
+    bits: int
+    last: int
+    last_limit: int
+    mask: int
+    addend: int
+    carries: int
 
 
 @lru_cache(maxsize=64)
-def _every_second_group(group: Group, count: int) -> tuple[int, int, int]:
-    """Mask, addend and carry bits for every second one of `count` groups."""
-    ones = sum(1 << 2 * group.bits * position for position in range((count + 1) // 2))
-    mask = ones * ((1 << group.bits) - 1)
-    addend = ones * ((1 << group.bits) - group.limit)
-    carries = ones << group.bits
-    return mask, addend, carries
+def _vector_form(q: int, count: int) -> _VectorForm:
+    group = group_of(q)
+    full, rest = divmod(count, group.elements)
+    ones = sum(1 << 2 * group.bits * position for position in range((full + 1) // 2))
+    return _VectorForm(
+        packed_size(q, count),
+        group.bits,
+        full * group.bits,
+        q**rest,
+        mask=ones * ((1 << group.bits) - 1),
+        addend=ones * ((1 << group.bits) - group.limit),
+        carries=ones << group.bits,
+    )
 
 
 def split_into_batches(values: Iterable[T], most: int) -> Iterator[list[T]]:

@@ -151,7 +151,7 @@ class AggregatorService:
     async def _require_no_statement(self, tx: Transaction, row: SurveyRow) -> None:
         """Refuse changes to the list once the aggregator has signed something about the survey."""
         ledger = await ledger_of(tx, parse_parameters(row.params).population)
-        loaded = await self.states.load(tx, row, ledger, wanted=())
+        loaded = await self.states.load(tx, row, ledger, found=())
         # check: list-fixed-by-statement - people are added to a batch that is fixed
         if loaded.state.statements:
             detail = (

@@ -142,17 +142,21 @@ class CoordinatorService:
 
     async def _write(self, survey: bytes, messages: Sequence[Message]) -> list[Out]:
         """Handle the messages of several participants in one transaction."""
+        params = await self.server.params(survey)
+        wanted = _addresses_of(params, messages)
         async with self.server.database.write() as tx:
-            row = await states.find(tx, survey, change=True)
+            row, found = await states.find_with_rows(tx, survey, wanted or ())
             # check: erased-everywhere - a worker would go on with a survey that another one erased
             if row is None:
                 self.server.parameter_cache.pop(survey, None)
                 raise not_found("survey")
-            if row.main_nonce is None:
+            is_made_again = row.params != params.published
+            if is_made_again:
+                self.server.parameter_cache.pop(survey, None)
+            if is_made_again or row.main_nonce is None:
                 early = reject(Reason.EARLY, "the survey is not open yet: come back later")
                 return [(early,)] * len(messages)
-            addresses = _addresses_of(parse_parameters(row.params), messages)
-            before = await self.states.load(tx, row, wanted=addresses)
+            before = await self.states.load(tx, row, found=None if wanted is None else found)
             work = partial(coordinate_many, before.state, messages, before.rows)
             # Inclusion proofs of a survey that is over read parts of the manifest, and a step that
             # reads from the database must not block the event loop that serves its reads.

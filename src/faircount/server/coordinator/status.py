@@ -143,7 +143,7 @@ async def _load_ended(s1: CoordinatorService, survey: bytes) -> tuple[Coordinato
                 {"Retry-After": "5"},
             )
         # The statement is in the state: no rows are needed.
-        loaded = await s1.states.load(tx, row, wanted=())
+        loaded = await s1.states.load(tx, row, found=())
     state = loaded.state
     if state.final is None:
         raise not_found("result")

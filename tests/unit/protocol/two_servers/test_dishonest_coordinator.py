@@ -29,7 +29,8 @@ def garble_all_but_one(play) -> None:
     for user in [user for user in reports if user != victim]:
         report = reports[user].value
         garbled = replace(report, encrypted_share=play.entropy.bytes(len(report.encrypted_share)))
-        reports[user] = StoredRow(garbled, sha256(encode(garbled)).digest())
+        garbled_hash = sha256(encode(garbled)).digest()
+        reports[user] = StoredRow(garbled, garbled_hash, garbled.device_key)
 
 
 def send_garbled_shares(play):

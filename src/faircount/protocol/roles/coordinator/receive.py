@@ -14,13 +14,14 @@ A coordinator that was restored from a backup has forgotten what it did since. I
 (`adopt`) as if the statements had arrived one by one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 
 from faircount.core.errors import ProtocolError
 from faircount.protocol.roles.coordinator.notices import add_notices, note_other_device
+from faircount.protocol.roles.coordinator.rules import UserHandler
 from faircount.protocol.roles.coordinator.state import (
     Change,
     Coordinator,
@@ -69,9 +70,11 @@ def coordinate_many(
     """
     # All messages share one `StepRows`: each sees what those before it have written.
     rows = StepRows(reader)
+    # Made once: a topology has the same handlers for all messages.
+    handlers = s.rules.user_handlers()
     replies = list[Out]()
     for message in messages:
-        s, out = _receive(s, rows, message)
+        s, out = _receive(s, rows, message, handlers)
         replies.append(out)
     replies = _sign_acknowledgements(s, replies)
     return rows.step(s, tuple(chain.from_iterable(replies))), replies
@@ -138,20 +141,23 @@ def _is_rejected(out: Out) -> bool:
     return any(isinstance(reply, Rejection) for reply in out)
 
 
-def _receive(s: Coordinator, rows: StepRows, message: Message) -> Change:
+UserHandlers = Mapping[type[Message], UserHandler]
+
+
+def _receive(s: Coordinator, rows: StepRows, message: Message, handlers: UserHandlers) -> Change:
     """Handle one of the messages of a step; a rejected one writes nothing of its own."""
     savepoint = rows.savepoint()
-    after, out = _dispatch(s, rows, message)
+    after, out = _dispatch(s, rows, message, handlers)
     if after is s and _is_rejected(out):
         rows.roll_back(savepoint)
         note_other_device(s, rows, message, out)
     return after, add_notices(after, rows, message, out)
 
 
-def _dispatch(s: Coordinator, rows: StepRows, message: Message) -> Change:
+def _dispatch(s: Coordinator, rows: StepRows, message: Message, handlers: UserHandlers) -> Change:
     if isinstance(message, Signed):
         return _on_signed(s, rows, message)
-    handler = s.rules.user_handlers().get(type(message))
+    handler = handlers.get(type(message))
     if handler is None or getattr(message, "survey", None) != s.params.survey:
         return s, (reject(Reason.MALFORMED, "no message for this survey in this topology"),)
     return handler(s, rows, message)

@@ -44,6 +44,9 @@ from faircount.protocol.wire.roster_messages import RosterProposal
 from faircount.protocol.wire.signing import make_statement, sign
 from faircount.sharing.keys import is_canonical_key
 
+HASH = 32
+"""Bytes of a withdrawal's hash in its row; the key of the device follows."""
+
 _WITHDRAWN = "this participant has withdrawn from the survey, which is final"
 _USED = (
     "somebody else has answered with your invitation, unless you did so on another device. The "
@@ -115,15 +118,14 @@ def withdraw(s: Coordinator, rows: StepRows, message: Withdrawal) -> Change:
         # check: late-withdrawal - it would be confirmed, and the report still counted
         if s.manifest is not None or s.final is not None:
             return s, (reject(Reason.LATE, "the batch is fixed: it is too late to withdraw"),)
-        rows.withdrawn.put(user, sha256(encode(message)).digest())
         # Whoever withdraws before anything has arrived is the first device, too.
-        rows.devices.put(user, message.device_key)
+        rows.withdrawn.put(user, sha256(encode(message)).digest() + message.device_key)
         # An enrolment on the roster stays: its credential hash still tells this participant from
         # others.
         if not s.roster:
             # check: withdrawn-report-deleted - nothing is left for whoever seizes the coordinator
             rows.first_messages.scrub(user)
-    return s, (unsigned_acknowledgement(s.params.survey, rows.withdrawn[user]),)
+    return s, (unsigned_acknowledgement(s.params.survey, rows.withdrawn[user][:HASH]),)
 
 
 def has_withdrawn(s: Coordinator, rows: StepRows, index: int) -> bool:
@@ -164,7 +166,9 @@ def _first_device_user(s: Coordinator, rows: StepRows, message: Any) -> bytes | 
 
 def _first_device(s: Coordinator, rows: StepRows, user: bytes) -> bytes | None:
     """The key of the device that was the first to use an invitation, if any was."""
-    known = rows.devices.get(user)
+    known = rows.first_messages.kept(user)
+    if known is None and (withdrawn := rows.withdrawn.get(user)) is not None:
+        known = withdrawn[HASH:]
     # check: roster-device - a restored coordinator takes the owner's word for somebody enrolled
     if known is None:
         known = next((entry.device_key for entry in s.roster if entry.user == user), None)
@@ -202,12 +206,14 @@ def store_first_message(
     if user not in rows.first_messages and not (open_ and s.final is None):
         return s, (reject(Reason.LATE, "the survey takes no more participants"),)
     # After the end only hashes are left: what was deleted must not be stored again.
-    accept = rows.first_messages.fits if s.phase in FINAL else rows.first_messages.put
-    if not accept(user, message):
+    if s.phase in FINAL:
+        is_accepted = rows.first_messages.fits(user, message)
+    else:
+        is_accepted = rows.first_messages.put(user, message, kept=message.device_key)
+    if not is_accepted:
         why = "this invitation was used with other bytes; the first ones count"
         return s, (reject(Reason.CONFLICT, why),)
     rows.keys.put(message.public_key, user)
-    rows.devices.put(user, message.device_key)
     return s, (unsigned_acknowledgement(s.params.survey, rows.first_messages.hash_of(user)),)
 
 

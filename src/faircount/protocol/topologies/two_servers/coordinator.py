@@ -348,13 +348,13 @@ class TwoServersCoordinator(CoordinatorRules):
         if not isinstance(message, Report | Withdrawal | OutcomeRequest):
             return None
         user = user_id(message.access)
-        tables = ["invited", "devices", "notices"]
-        if not isinstance(message, OutcomeRequest):
-            tables += ["first_messages", "withdrawn"]
-        addresses = tuple((table, user) for table in tables)
+        addresses = tuple((table, user) for table in _TABLES_OF_A_USER)
         if isinstance(message, Report):
             return (*addresses, ("keys", message.public_key))
         return addresses
+
+
+_TABLES_OF_A_USER = ("invited", "notices", "first_messages", "withdrawn")
 
 
 # --- the manifest and the encrypted shares --------------------------------------------------------
