@@ -1,16 +1,18 @@
 """Dishonest servers in the fault simulation: one sum, one result; planted holes are found."""
 
 import random
+from dataclasses import replace
+from itertools import count
 
 import pytest
 
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
 from faircount.protocol.roles.anchor import MemoryAnchor
 from faircount.protocol.survey.phases import Phase
-from faircount.protocol.topologies.two_servers import coordinator, manifests, messages
+from faircount.protocol.topologies.two_servers import aggregator, coordinator, manifests, messages
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.wire.digests import members_of
-from simulation.faults import Kind, Op, run_schedule
+from simulation.faults import Kind, Op, Outcome, run_schedule
 from simulation.parties import Trouble
 
 COURSE = (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 5
@@ -80,6 +82,14 @@ HOLES = {
     "The coordinator adds up whatever the aggregator names": (
         [*RESERVED, Op(Kind.DISHONEST_AGGREGATOR, 1, 256)],
         (coordinator, "_set_problem", lambda s, rows, stated: None),
+        1,
+    ),
+    # Where reports are proven, a set waits for what the aggregator shows about every part. Here it
+    # shows that it could decrypt one report, and signs that.
+    "The coordinator adds up whatever the proofs confirm": (
+        [*RESERVED, Op(Kind.CARRY), Op(Kind.DISHONEST_AGGREGATOR, 1, 256 + 2048 + 2)],
+        (coordinator, "_set_problem", lambda s, rows, stated: None),
+        0,
     ),
     "an aggregator that was rolled back goes on": (
         [
@@ -92,17 +102,41 @@ HOLES = {
             Op(Kind.CONVERSE),
         ],
         (MemoryAnchor, "advance", lambda anchor, name, before, after: True),
+        0,
     ),
 }
-"""A check that is missing, and a schedule that must find that."""
+"""A schedule, a check without which it must find something, and the seed."""
 
 
 @pytest.mark.parametrize("name", HOLES)
 def test_a_planted_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ops, hole = HOLES[name]
-    assert run_schedule(SERVERS, ops, 5).problems == ()
+    ops, hole, seed = HOLES[name]
+    assert run_schedule(SERVERS, ops, 5, seed).problems == ()
     monkeypatch.setattr(*hole)
-    assert run_schedule(SERVERS, ops, 5).problems != ()
+    assert run_schedule(SERVERS, ops, 5, seed).problems != ()
+
+
+def test_an_aggregator_that_contradicts_its_verified_parts_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It shows other verifier shares each time, or names others in its set."""
+    ops = [*RESERVED, Op(Kind.CARRY), Op(Kind.RETRY), Op(Kind.CONVERSE)]
+    assert run_schedule(SERVERS, ops, 5) == Outcome("published", ())
+    verified_part = aggregator._verified_part
+    numbers = count()
+
+    def show_another(s, rows, number):
+        true = verified_part(s, rows, number)
+        return replace(true, verifier_shares=bytes((next(numbers),)))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(aggregator, "_verified_part", show_another)
+        problems = run_schedule(SERVERS, ops, 5).problems
+    assert "The aggregator said two things about the reports of one part" in problems
+    monkeypatch.setattr(aggregator, "hash_of_verified", lambda parts: bytes(32))
+    outcome = run_schedule(SERVERS, ops, 5)
+    problem = "The aggregator fixed a set over other parts than it had verified"
+    assert (outcome.ending, outcome.problems) == ("aborted", (problem,))
 
 
 @pytest.mark.parametrize("entries", [2, 4096])

@@ -5,6 +5,7 @@ Where a rule is named beside it, the schedule must find the hole that opens with
 
 from dataclasses import replace
 from hashlib import sha256
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from faircount.protocol.roles.aggregator import receive as aggregator_receive
 from faircount.protocol.roles.aggregator import rules as aggregator_rules
 from faircount.protocol.roles.aggregator import steps as aggregator_steps
 from faircount.protocol.roles.anchor import MemoryAnchor
-from faircount.protocol.roles.rows import Acknowledged, StoredRow
+from faircount.protocol.roles.coordinator import steps as coordinator_steps
+from faircount.protocol.roles.rows import Acknowledged, StoredRow, part_key
 from faircount.protocol.survey.acknowledgement import unsigned_acknowledgement
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.explicit import coordinator as explicit_coordinator
@@ -33,13 +35,13 @@ from faircount.protocol.topologies.masked import user as masked_user
 from faircount.protocol.topologies.masked.masks import keys_digest
 from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
-from faircount.protocol.topologies.two_servers import messages
+from faircount.protocol.topologies.two_servers import messages, part_reports
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.messages import ShareBatch
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
-from simulation.faults import Kind, Mishap, Op, run_schedule
+from simulation.faults import BOTH_COPIES, Kind, Mishap, Op, Outcome, run_schedule
 from simulation.parties import Trouble, small_survey
 
 ROUND = Op(Kind.ROUND)
@@ -108,6 +110,8 @@ def the_last_write_wins(patch: pytest.MonkeyPatch) -> None:
         return s, (unsigned_acknowledgement(s.params.survey, message_hash),)
 
     patch.setattr(coordinator, "store_first_message", write)
+    # From whatever device.
+    patch.setattr(coordinator_steps, "_first_device", lambda s, rows, user: None)
 
 
 def an_answer_is_drawn_at_every_visit(patch: pytest.MonkeyPatch) -> None:
@@ -126,8 +130,8 @@ def s2_goes_on_after_a_restore(patch: pytest.MonkeyPatch) -> None:
 
 def every_share_is_added(patch: pytest.MonkeyPatch) -> None:
     def add_all(s, rows, accepted):
-        for entry in servers_coordinator.iterate_entries(s, rows):
-            yield rows.first_messages[entry.user].share
+        for number in part_reports.part_numbers(s):
+            yield from part_reports.shares_of_part(s, rows, number)
 
     patch.setattr(servers_coordinator, "shares_to_add", add_all)
 
@@ -213,8 +217,14 @@ def stored_shares_are_not_checked_again(patch: pytest.MonkeyPatch) -> None:
     def take_any(s, rows, entry):
         return rows.first_messages.get(entry.user)
 
-    patch.setattr(servers_coordinator, "_intact_report", take_any)
-    replace_rules(patch, SERVERS, is_complete=lambda s, rows: True)
+    patch.setattr(part_reports, "intact_report", take_any)
+
+
+def copies_are_not_checked(patch: pytest.MonkeyPatch) -> None:
+    def take_any(s, rows, number):
+        return rows.report_parts[part_key(number)]
+
+    patch.setattr(part_reports, "reports_of_part", take_any)
 
 
 def sums_over_any_set_are_taken(patch: pytest.MonkeyPatch) -> None:
@@ -349,6 +359,7 @@ NAMED = {
             carry(),
             Op(Kind.SECOND_DEVICE, 3),
             ROUND,
+            Op(Kind.ROT, -1, 1),  # of the copies: now the reports themselves are read
             CONVERSE,
         ),
         the_last_write_wins,
@@ -559,11 +570,41 @@ NAMED = {
         (ROUND, Op(Kind.ROT, 1, 5), Op(Kind.REPLAY, 1), DEADLINE, CONVERSE),
         None,
     ),
-    "an encrypted share is damaged after the manifest": (
+    "an encrypted share is damaged after the manifest, and the copy of its part": (
         SERVERS,
         "aborted",
-        (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6), CONVERSE),
+        (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6), Op(Kind.ROT, -1, 1), CONVERSE),
         stored_shares_are_not_checked_again,
+    ),
+    "an encrypted share is damaged after the manifest, and with it the copy": (
+        SERVERS,
+        "aborted",
+        (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6 + BOTH_COPIES), CONVERSE),
+        stored_shares_are_not_checked_again,
+    ),
+    "a report is damaged after it was copied": (
+        SERVERS,
+        "published",
+        (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6), CONVERSE),
+        None,
+    ),
+    "a copied share is damaged": (
+        SERVERS,
+        "published",
+        (ROUND, DEADLINE, carry(), Op(Kind.ROT, -1, 0), CONVERSE),
+        copies_are_not_checked,
+    ),
+    "a copied encrypted share is damaged": (
+        SERVERS,
+        "published",
+        (ROUND, DEADLINE, carry(), Op(Kind.ROT, -1, 1), CONVERSE),
+        copies_are_not_checked,
+    ),
+    "a copied share is damaged between the encrypted shares and the set": (
+        SERVERS,
+        "published",
+        (ROUND, DEADLINE, carry(), carry(), carry(), Op(Kind.ROT, -1, 0), CONVERSE),
+        copies_are_not_checked,
     ),
     "two rosters": (
         EXPLICIT,
@@ -599,6 +640,26 @@ def test_a_named_schedule_finds_its_hole(name: str, monkeypatch: pytest.MonkeyPa
         # A role noticed the hole before the monitor could.
         return
     assert outcome.problems or outcome.ending != ending
+
+
+@pytest.mark.parametrize("seed", [0, 1], ids=["proven", "without proofs"])
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+@pytest.mark.parametrize("back", range(6))
+def test_parts_arrive_in_any_order_and_the_coordinator_is_restored_between_them(
+    order: tuple[int, ...], back: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "REPORTS_PER_PART", 2)
+    # Two parts of the manifest with the requests for the next ones, the last, and the reservation.
+    reserved = (ROUND, DEADLINE, *(carry(),) * 6)
+    # All three are sent, after the one that follows the reservation and what resumes.
+    sent = (Op(Kind.DROP), Op(Kind.RETRY, 0, 1), Op(Kind.DROP))
+    left = [0, 1, 2]
+    carried = list[Op]()
+    for number in order:
+        carried.append(carry(left.index(number)))
+        left.remove(number)
+    ops = (*reserved, *sent, *carried, Op(Kind.RESTORE_S1, -1 - back), CONVERSE)
+    assert run_schedule(SERVERS, ops, 6, seed) == Outcome("published", ())
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])

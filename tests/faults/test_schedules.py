@@ -23,7 +23,7 @@ from faircount.protocol.roles.coordinator import steps as coordinator_steps
 from faircount.protocol.roles.rows import StepRows
 from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
-from faircount.protocol.topologies.two_servers import messages
+from faircount.protocol.topologies.two_servers import messages, part_reports
 from simulation.faults import Kind, Op, Outcome, run_schedule
 from simulation.parties import Trouble
 
@@ -212,11 +212,8 @@ def shares_of_everybody(
     s: Coordinator, rows: StepRows, accepted: messages.AcceptedReports
 ) -> Iterator[bytes]:
     """The shares of all reports, not only of the accepted ones; a lost one still ends the sum."""
-    for entry in servers_coordinator.iterate_entries(s, rows):
-        report = rows.first_messages.get(entry.user)
-        if report is None:
-            raise servers_coordinator._LostReportError
-        yield report.share
+    for number in part_reports.part_numbers(s):
+        yield from part_reports.shares_of_part(s, rows, number)
 
 
 HOLES = {

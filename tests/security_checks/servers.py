@@ -1,11 +1,13 @@
 """Checks of `servers`, with and without proofs."""
 
 from security_checks.mutant import Mutant
-from security_checks.operations import ALWAYS, NEVER, REMOVED, becomes, replacing
+from security_checks.operations import NEVER, REMOVED, becomes, replacing
 
 DISHONEST_AGGREGATOR = "tests/unit/protocol/two_servers/test_dishonest_aggregator.py"
 PARTS = "tests/unit/protocol/two_servers/test_parts.py"
+VERIFIED_PARTS = "tests/unit/protocol/two_servers/test_verified_parts.py"
 SURVEYS = "tests/unit/protocol/two_servers/test_proven_surveys.py"
+AGGREGATOR = "tests/unit/protocol/two_servers/test_aggregator.py"
 PROOFS = "tests/unit/protocol/two_servers/test_dishonest_with_proofs.py " + SURVEYS
 VALIDITY = "tests/unit/protocol/two_servers/test_validity.py -k 'never_pass or more_points'"
 
@@ -23,11 +25,13 @@ MUTANTS = (
     Mutant("shares-deleted", REMOVED, DISHONEST_AGGREGATOR),
     Mutant("user-once", replacing("one.user < two.user", "one.user <= two.user"), PARTS),
     Mutant("restored-manifest-chain", becomes("()"), PARTS),
+    Mutant("part-asked-for", becomes("True"), PARTS + " -k nobody_asked"),
+    Mutant("recorded-part-number", REMOVED, PARTS + " -k nobody_asked"),
     Mutant("manifest-parts-in-order", REMOVED, PARTS),
     Mutant("manifest-part-size", REMOVED, PARTS),
     Mutant("manifest-complete", REMOVED, PARTS),
     Mutant("refused-manifest-rolled-back", NEVER, PARTS),
-    Mutant("shares-after-end", REMOVED, PARTS),
+    Mutant("shares-after-end", REMOVED, VERIFIED_PARTS + " -k share_batch"),
     Mutant("parts-in-order", NEVER, PARTS),
     Mutant("parts-in-order", replacing("manifest.number", "recorded"), PARTS),
     Mutant("parts-in-order", replacing("manifest.before", "before"), PARTS),
@@ -44,13 +48,21 @@ MUTANTS = (
     Mutant("order-across-parts", REMOVED, PARTS),
     Mutant("manifest-size", NEVER, PARTS),
     Mutant("distinct-keys", NEVER, PARTS),
-    Mutant("shares-of-this-part", NEVER, PARTS),
-    Mutant("shares-before-reservation", NEVER, PARTS),
+    Mutant("shares-before-reservation", REMOVED, VERIFIED_PARTS + " -k share_batch"),
     Mutant("later-share-lost", NEVER, PARTS),
-    Mutant("noted-reports-intact", ALWAYS, PARTS),
+    Mutant("copy-intact", becomes("isinstance(copy, PartReports)"), PARTS),
+    Mutant("report-of-manifest", REMOVED, PARTS),
     Mutant("sum-of-manifest", NEVER, PARTS),
+    Mutant("authentic-entries", becomes("range(len(entries))"), PARTS + " " + AGGREGATOR),
+    Mutant("part-verified-once", NEVER, VERIFIED_PARTS),
+    Mutant(
+        "part-verified-once",
+        replacing("_progress(s).is_verified(batch.number)", "False"),
+        VERIFIED_PARTS,
+    ),
+    Mutant("verified-part-exists", REMOVED, VERIFIED_PARTS),
+    Mutant("verified-parts-signed", NEVER, VERIFIED_PARTS),
     Mutant("accepted-were-decrypted", REMOVED, PROOFS),
-    Mutant("no-extra-verifier-shares", becomes("True"), PROOFS),
     Mutant("aggregator-value", NEVER, PROOFS),
     Mutant("coordinator-value", NEVER, PROOFS),
     Mutant("set-verified", NEVER, PROOFS),

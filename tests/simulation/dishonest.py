@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 from faircount.protocol import Message
 from faircount.protocol.peers.messages import AcceptedMembers
 from faircount.protocol.roles.coordinator import roster_proposal
+from faircount.protocol.roles.rows import part_key
+from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.manifests import (
     iterate_entries,
     iterate_parts,
@@ -26,9 +28,19 @@ from faircount.protocol.topologies.two_servers.messages import (
     AggregateShare,
     BatchManifest,
     ManifestEntry,
+    PartVerification,
+    RecordedPart,
+    VerifiedPart,
+    hash_of_verified,
+)
+from faircount.protocol.topologies.two_servers.part_reports import make_share_batch
+from faircount.protocol.topologies.two_servers.reports import (
+    pack_verifier_shares,
+    report_layout_of,
+    unpack_verifier_shares,
 )
 from faircount.protocol.wire.codec import Party, encode
-from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Reservation, ShareBatch, Signed, SyncState
 from faircount.protocol.wire.roster_messages import RejectedEntries
 from faircount.protocol.wire.signing import UNCHAINED, ChainLink, compute_chain_link, sign
@@ -41,21 +53,28 @@ T = TypeVar("T")
 def forge_for_aggregator(
     sim: Simulation, manifest: BatchManifest, who: int, how: int
 ) -> Signed | None:
-    """A set that is not the accepted one, or another manifest."""
+    """A set that is not the accepted one, another manifest, or other verified parts."""
     if how % 2:
         return _forge_manifest(sim, who, how)
+    if how >> 10 & 1:
+        return _forge_verified_part(sim, who, how)
     return _forge_set(sim, manifest, who, how)
 
 
 def forge_for_coordinator(sim: Simulation, manifest: BatchManifest, who: int, how: int) -> Message:
     """A smaller manifest, the shares of that, or an aggregate share of nothing.
 
-    Of a manifest in parts, the last or the first part is made smaller.
+    Of a manifest in parts, the last or the first part is made smaller. Or one part of the true
+    shares comes with verifier shares that make every report invalid.
     """
     parts = list(iterate_parts(sim.s1.state, sim.s1.view))
     part = parts[-1] if how >> 9 & 1 else parts[0]
     fewer = replace(part, entries=choose(manifest.entries, who))
     sim.monitor.manifests[hash_of(fewer)] = fewer
+    if how >> 10 & 1 and sim.s1.reservation is not None and sim.s1.topology_state is not None:
+        batch = make_share_batch(sim.s1.state, sim.s1.view, who % len(parts))
+        if batch is not None:
+            return replace(batch, verifier_shares=bytes(len(batch.verifier_shares)))
     zeros = AggregateShare(manifest.survey, bytes(32), bytes(len(sim.s1.view.first_messages)))
     return (fewer, ShareBatch(manifest.survey, hash_of(fewer), ()), zeros)[how % 3]
 
@@ -78,8 +97,64 @@ def _forge_set(sim: Simulation, manifest: BatchManifest, who: int, how: int) -> 
         everybody = (1 << len(entries)) - 1
         bits = everybody & ~(1 << who % len(entries))
     stated = _accepted_reports(manifest, entries, bits)
+    shown = _verified_parts(sim)
+    if shown and how >> 11 & 1:
+        # It claims that it could not decrypt the others, so that the proofs confirm the set.
+        shown = [_keep_only(sim, part, bits, len(entries)) for part in shown]
+        for part in shown:
+            sim.send_to_s1(sign(sim.s2.key, Party.AGGREGATOR, part))
+    if shown:
+        stated = replace(stated, verified=hash_of_verified(shown))
     sim.monitor.sets[hash_of(stated)] = stated
     return sign_for_aggregator(sim, stated, how)
+
+
+def _verified_parts(sim: Simulation) -> list[VerifiedPart]:
+    """What the true aggregator has found about all parts; nothing before it knows all of them."""
+    verified = list[VerifiedPart]()
+    numbers = range(len(list(iterate_parts(sim.s1.state, sim.s1.view))))
+    for number in numbers:
+        stored = sim.s2.view.part_verifications.get(part_key(number))
+        if not isinstance(stored, PartVerification) or not sim.setup.params.proven:
+            return []
+        verified.append(
+            VerifiedPart(
+                sim.setup.params.survey,
+                sim.s1.manifest_hash,
+                number,
+                stored.decrypted,
+                stored.verifier_shares,
+            )
+        )
+    return verified
+
+
+def _keep_only(sim: Simulation, part: VerifiedPart, bits: int, size: int) -> VerifiedPart:
+    """The part as if only the reports in these bits of the manifest had been decrypted."""
+    first = part.number * messages.REPORTS_PER_PART
+    length = min(messages.REPORTS_PER_PART, size - first)
+    decrypted = members_of(part.decrypted, length) or ()
+    kept = [i for i in decrypted if bits >> first + i & 1]
+    layout = report_layout_of(sim.setup.params.mechanism)
+    shares = None
+    if layout is not None:
+        shares = unpack_verifier_shares(part.verifier_shares, layout, len(decrypted))
+    if layout is None or shares is None:
+        return part
+    packed = pack_verifier_shares(shares[[decrypted.index(i) for i in kept]], layout)
+    return replace(part, decrypted=bitmap(kept, length), verifier_shares=packed)
+
+
+def _forge_verified_part(sim: Simulation, who: int, how: int) -> Signed:
+    """Another verified part than the true one, of this manifest or of nothing."""
+    true = _verified_parts(sim)
+    number = who % (len(true) + 1)
+    part = VerifiedPart(sim.setup.params.survey, sim.s1.manifest_hash, number, bytes((who,)), b"")
+    if number < len(true):
+        part = replace(true[number - 1], number=number)
+    if how >> 8 & 1:
+        part = replace(part, verifier_shares=bytes(len(part.verifier_shares)))
+    return sign_for_aggregator(sim, part, how & ~(1 << 6))
 
 
 def _forge_manifest(sim: Simulation, who: int, how: int) -> Signed | None:
@@ -162,11 +237,19 @@ def forge_sync_state(
     forged = replace(reservation, manifest_hash=hash_of(manifest))
     before = statements if how >> 7 & 1 else statements[:newest]
     sim.monitor.manifests[hash_of(manifest)] = manifest
+    sim.monitor.claimed.add(hash_of(manifest))
     sim.monitor.sets[hash_of(stated)] = stated
     roster = b"" if sim.s2.roster is None else encode(sim.s2.roster)
     chain = _sign_chain(sim, [*before, forged, stated])
-    sync_state = SyncState(manifest.survey, roster, encode(manifest), chain, earlier)
-    return sign(sim.s2.key, Party.AGGREGATOR, sync_state)
+    sync_state = SyncState(manifest.survey, roster, encode(manifest), chain)
+    history = sign(sim.s2.key, Party.AGGREGATOR, sync_state)
+    if earlier:
+        # The coordinator asks for the other parts, from the last to the first, then for all again.
+        sim.send_to_s1(history)
+        for part in reversed(earlier):
+            recorded = RecordedPart(manifest.survey, part)
+            sim.send_to_s1(sign(sim.s2.key, Party.AGGREGATOR, recorded))
+    return history
 
 
 def _sign_chain(sim: Simulation, messages: Sequence[Message]) -> tuple[Signed, ...]:

@@ -54,13 +54,15 @@ class Kind(StrEnum):
     REPLAY = "replay"
     # Both servers get `how` old messages from `who` on, meant for them or not, and garbage.
     FLOOD = "flood"
-    # The coordinator sends the aggregator again what that may not have received.
+    # The coordinator sends the aggregator again what that may not have received; `how` odd: all
+    # parts of the encrypted shares at once.
     RETRY = "retry"
     # The coordinator goes back to backup `who` and resynchronizes; `how` odd: nobody tells it.
     RESTORE_S1 = "restore s1"
     # The aggregator goes back to backup `who`; `how` odd: nobody tells it.
     RESTORE_S2 = "restore s2"
-    # A row that the coordinator stores for a client changes; `who` says which row, `how` the byte.
+    # A report, an upload or a copy of reports changes at the coordinator; `who` says which row,
+    # `how` the byte. With the bit `BOTH_COPIES` every copy changes too: what was there is lost.
     ROT = "rot"
     # Device `who` is lost for good.
     LOSE = "lose"
@@ -187,6 +189,14 @@ def _flood(sim: Simulation, op: Op) -> None:
             sim.send_to_s2(message)
 
 
+def _retry(sim: Simulation, op: Op) -> None:
+    sim.post(resume(sim.s1.state, sim.s1.rows))
+    if op.how % 2:
+        rules = sim.s1.rules
+        for number in rules.parts_to_send(sim.s1.state, sim.s1.view):
+            sim.post(rules.share_batch(sim.s1.state, sim.s1.view, number))
+
+
 # --- storage and devices --------------------------------------------------------------------------
 
 
@@ -209,16 +219,30 @@ def _restore_s2(sim: Simulation, op: Op) -> None:
         sim.post(out)
 
 
+BOTH_COPIES = 1 << 11
+"""In `how` of a ROT: not only the chosen row changes, but also every copy of reports."""
+
+
 def _rot(sim: Simulation, op: Op) -> None:
-    stored = list[tuple[Any, Any]]()
-    for name in ACKNOWLEDGED_TABLES:
-        table = sim.s1.rows.table(name)
-        stored.extend((table, key) for key in table if table[key].value is not None)
-    if stored:
-        table, key = stored[op.who % len(stored)]
+    stored = _stored_rows(sim, *ACKNOWLEDGED_TABLES)
+    copies = _stored_rows(sim, "report_parts")
+    chosen = [*stored, *copies]
+    if chosen:
+        at = op.who % len(chosen)
+        chosen = [*chosen[at : at + 1], *(copies if op.how & BOTH_COPIES and stored else ())]
+    for table, key in chosen:
         row = table[key]
         # No role may do this: a disk does.
         table[key] = replace(row, value=damage(row.value, op.how), is_intact=False)
+
+
+def _stored_rows(sim: Simulation, *names: str) -> list[tuple[Any, Any]]:
+    """The coordinator's rows of these tables that are not deleted: their tables, and their keys."""
+    found = list[tuple[Any, Any]]()
+    for name in names:
+        table = sim.s1.rows.table(name)
+        found.extend((table, key) for key in table if table[key].value is not None)
+    return found
 
 
 def _lose(sim: Simulation, op: Op) -> None:
@@ -353,7 +377,7 @@ _OPERATIONS: Mapping[Kind, Callable[[Simulation, Op], None]] = {
     Kind.MAIL: _mail,
     Kind.REPLAY: _replay,
     Kind.FLOOD: _flood,
-    Kind.RETRY: lambda sim, _: sim.post(resume(sim.s1.state, sim.s1.rows)),
+    Kind.RETRY: _retry,
     Kind.RESTORE_S1: _restore_s1,
     Kind.RESTORE_S2: _restore_s2,
     Kind.ROT: _rot,

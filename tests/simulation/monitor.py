@@ -28,6 +28,8 @@ from faircount.protocol.topologies.two_servers.messages import (
     AcceptedReports,
     AggregateShare,
     BatchManifest,
+    VerifiedPart,
+    hash_of_verified,
 )
 from faircount.protocol.topologies.two_stage.election import draw_ballot
 from faircount.protocol.topologies.two_stage.messages import (
@@ -58,7 +60,9 @@ class Monitor:
         rosters: proposed rosters, by digest
         manifests: by hash
         reserved: hashes of the manifests with a reservation, in order
+        claimed: hashes of manifests for which a dishonest aggregator has signed a reservation
         elections: by hash
+        verified: what the aggregator found, by manifest hash and number of the part
         accepted: hash of a manifest -> whom the aggregator accepted
         once: what has one value for ever
         arrived: encrypted shares that reached the coordinator
@@ -80,7 +84,9 @@ class Monitor:
     rosters: dict[bytes, tuple[Entry, ...]] = field(default_factory=dict)
     manifests: dict[bytes, Message] = field(default_factory=dict)
     reserved: list[bytes] = field(default_factory=list)
+    claimed: set[bytes] = field(default_factory=set)
     elections: dict[bytes, Election] = field(default_factory=dict)
+    verified: dict[tuple[bytes, int], VerifiedPart] = field(default_factory=dict)
     accepted: dict[bytes, tuple[Entry, ...]] = field(default_factory=dict)
     once: dict[tuple[object, ...], bytes] = field(default_factory=dict)
     arrived: set[bytes] = field(default_factory=set)
@@ -263,7 +269,7 @@ def _observe_share_batch(monitor: Monitor, batch: ShareBatch) -> None:
     """Encrypted shares leave only with a reservation, and only the same ones."""
     monitor.releases += 1
     monitor.summed |= set(monitor.manifest_entries(batch.manifest_hash))
-    if batch.manifest_hash not in monitor.reserved:
+    if batch.manifest_hash not in (*monitor.reserved, *monitor.claimed):
         monitor.problems.append(
             "encrypted shares were sent before the aggregator had recorded their manifest"
         )
@@ -356,7 +362,28 @@ def _observe_accepted_members(monitor: Monitor, stated: AcceptedMembers) -> None
             )
 
 
+def _observe_verified_part(monitor: Monitor, part: VerifiedPart) -> None:
+    """One answer about each report: two verifier shares would be about two queries."""
+    place = part.manifest_hash, part.number
+    monitor.verified[place] = part
+    problem = "The aggregator said two things about the reports of one part"
+    monitor.check_once(("verified", *place), encode(part), problem)
+
+
+def _check_verified(monitor: Monitor, stated: AcceptedReports) -> None:
+    """Where reports are proven, the set names what was said about all parts before."""
+    manifest = monitor.manifests.get(stated.manifest_hash)
+    if not monitor.params.proven or not isinstance(manifest, BatchManifest):
+        return
+    numbers = range(manifest.number + 1)
+    parts = [monitor.verified.get((stated.manifest_hash, number)) for number in numbers]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or stated.verified != hash_of_verified(known):
+        monitor.problems.append("The aggregator fixed a set over other parts than it had verified")
+
+
 def _observe_accepted_reports(monitor: Monitor, stated: AcceptedReports) -> None:
+    _check_verified(monitor, stated)
     monitor.accepted.setdefault(stated.manifest_hash, monitor.counted_entries(stated))
     monitor.sets[hash_of(stated)] = stated
     problem = "The aggregator fixed two sets of accepted reports"
@@ -423,6 +450,7 @@ OBSERVERS: dict[type[Message], Callable[[Monitor, Any], None]] = {
     Reservation: _observe_reservation,
     ShareBatch: _observe_share_batch,
     UnmaskBatch: _observe_unmask_batch,
+    VerifiedPart: _observe_verified_part,
     AcceptedReports: _observe_accepted_reports,
     AggregateShare: _observe_sum,
     AcceptedMembers: _observe_accepted_members,

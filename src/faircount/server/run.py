@@ -5,6 +5,7 @@ The calls of a server are on one port; health and metrics are on another one, wh
 
 import asyncio
 import logging
+import os
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ from faircount.protocol.survey.operators import Operator
 from faircount.protocol.wire.signing import SigningKey
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.aggregator.service import AggregatorService
-from faircount.server.aggregator.step_process import StepMaker, StepProcesses
+from faircount.server.aggregator.step_process import WorkerProcesses, Workers
 from faircount.server.common.anchor_identity import open_anchor
 from faircount.server.common.base import Server
 from faircount.server.common.connection import BoundedProtocol
@@ -235,17 +236,17 @@ async def serve_aggregator(settings: AggregatorSettings) -> None:
         metrics = Metrics.create()
         server = _with_metrics(await open_server(settings), metrics)
         await create_first_tokens(server, settings.folder)
-        app = aggregator_app(AggregatorService.of(server, _step_maker(settings)), settings.page_for)
+        app = aggregator_app(AggregatorService.of(server, _workers(settings)), settings.page_for)
         await _serve(settings, ports, app, private_app(server, metrics), metrics)
 
 
-def _step_maker(settings: AggregatorSettings) -> StepMaker:
+def _workers(settings: AggregatorSettings) -> Workers:
     """Return what works on long messages: processes of this machine, or a Dask cluster."""
     if not settings.scheduler:
-        return StepProcesses(settings.processes)
-    from faircount.server.aggregator.step_cluster import StepCluster
+        return WorkerProcesses(settings.processes or os.cpu_count() or 1)
+    from faircount.server.aggregator.step_cluster import WorkerCluster
 
-    return StepCluster(settings.scheduler)
+    return WorkerCluster(settings.scheduler)
 
 
 def run(settings: ServerSettings, serve: Callable[[Any], Any]) -> None:

@@ -1,10 +1,11 @@
 """Encryption keys of database rows, in a folder outside the database and its backups.
 
-Every survey has one key for its state while it runs and another one for what remains after its
-final statement. To erase a survey's live data a server writes what remains under the second key,
-commits, and then destroys the first key. From then on nobody can read what the database, its
-write-ahead log or a backup still contains under the first key, unless somebody has copied this
-folder: do not back it up together with the database.
+Every survey has two keys: one for what is needed while it runs, and one for what remains after its
+final statement. Tables that remain are encrypted under the second key from the beginning. To erase
+a survey's live data a server writes the rest of what remains under the second key, commits, and
+then destroys the first key. From then on nobody can read what the database, its write-ahead log or
+a backup still contains under the first key, unless somebody has copied this folder: do not back it
+up together with the database.
 """
 
 import os
@@ -51,8 +52,13 @@ class RowKey:
             ) from None
 
 
+LIVE = 0
+LAST = 1
+"""Generations of a survey's keys: for what is destroyed at its end, and for what remains."""
+
+
 def state_key_name(survey: bytes, generation: int) -> str:
-    """Name the key of a survey's state: generation 0 while it runs, 1 after its final statement."""
+    """Name a key of a survey, of the generation `LIVE` or `LAST`."""
     return f"survey-{survey.hex()}-{generation}"
 
 

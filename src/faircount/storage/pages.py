@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from faircount.protocol.roles.rows import MemoryRows, RowReader, StoredRow
+from faircount.protocol.roles.rows import PART_TABLES, MemoryRows, RowReader, StoredRow
 from faircount.protocol.roles.stored import encode_key
 from faircount.storage.database import Record, Transaction
 
@@ -17,19 +17,16 @@ PAGE = 500
 """The largest number of rows in a page."""
 
 MANIFEST_PARTS = "manifest_parts"
-PART_VERIFICATIONS = "part_verifications"
-"""Tables with the parts of a manifest, and with the aggregator's verifications of them.
-
-A row is about thousands of participants, so it is a page by itself.
-"""
+"""The table with the parts of a manifest."""
 
 
 def page_rows(store: str) -> int:
     """The largest number of rows in a page of this table."""
-    return 1 if store in (MANIFEST_PARTS, PART_VERIFICATIONS) else PAGE
+    # A row about a part is about thousands of participants, so it is a page by itself.
+    return 1 if store in PART_TABLES else PAGE
 
 
-SELECT_ROWS = "SELECT store, key, hash, encrypted FROM state_rows WHERE survey = ?"
+SELECT_ROWS = "SELECT store, key, hash, kept, encrypted FROM state_rows WHERE survey = ?"
 """Selects rows of a survey; conditions and order are appended."""
 
 

@@ -65,6 +65,8 @@ Table(
     _text("store"),
     _bytes("key"),
     _bytes("hash"),
+    # What stays when the message is deleted, encrypted under the survey's second key.
+    _bytes("kept", null=True),
     _bytes("encrypted", null=True),
     PrimaryKeyConstraint("survey", "store", "key"),
 )

@@ -8,14 +8,17 @@ Three kinds of readers keep memory small:
     the aggregator, and `servers`       one page at a time while the step runs (`storage.pages`)
     the coordinator of other topologies all rows: there are a few thousand participants at most
 
-When a survey is over, what is left of it is encrypted again under a second key. Once that is
-committed the first key is destroyed (`destroy_old_key`), and with it everything that the database
-and its backups contained while the survey ran. In the other order a crash could lose the result.
+A survey has two keys (`SurveyKeys`). What stays when it is over is encrypted under the second one
+from the beginning, as far as it is known then, so that little is left to do at the end: the result
+and other rows that stay are encrypted again, messages are deleted, and their hashes stay. Once that
+is committed the first key is destroyed (`destroy_old_key`), and with it everything that the
+database and its backups contained while the survey ran. In the other order a crash could lose the
+result.
 """
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
@@ -40,12 +43,13 @@ from faircount.protocol.roles.rows import (
     ACKNOWLEDGED_TABLES,
     AGGREGATOR_TABLES,
     COORDINATOR_TABLES,
+    LASTING_TABLES,
     RowSink,
     StoredRow,
 )
 from faircount.protocol.survey.phases import FINAL
 from faircount.storage.database import Database, Query, Record, Transaction, marks
-from faircount.storage.keys import NONCE, KeyFolder, RowKey, state_key_name
+from faircount.storage.keys import LAST, LIVE, NONCE, KeyFolder, RowKey, state_key_name
 from faircount.storage.pages import (
     PAGE,
     SELECT_ROWS,
@@ -73,6 +77,9 @@ It can be large, so it is not a column of `surveys`, whose row is written with e
 
 PAGE_SECONDS = 60.0
 """How long a step may wait for a page of rows."""
+
+ROWS_AT_ONCE = 20_000
+"""Rows that one statement deletes: the time that a database takes for a statement is limited."""
 
 MAX_CACHED_STATES = 8
 """Number of decoded states that the coordinator keeps in memory."""
@@ -175,14 +182,14 @@ class Loaded(Generic[S]):
 
     Attributes:
         row: the survey's row
-        key: encrypts the survey's rows
+        keys: encrypt the survey's rows
         state: the state
         rows: reads rows
         sink: writes rows at once, where a step makes too many to keep them in memory
     """
 
     row: SurveyRow
-    key: RowKey
+    keys: "SurveyKeys"
     state: S
     rows: RowReader
     sink: RowSink | None = None
@@ -219,20 +226,20 @@ class States(Generic[S]):
             found: the rows that the step needs (`find_with_rows`); None if it may need all. Then
                 make the step in a thread: the reader waits for the database
         """
-        key = self._keys.get(state_key_name(row.id, row.generation))
-        state = await self._load_main_row(tx, row, key, ledger)
-        paged = self._page_reader(tx, row, key)
+        keys = SurveyKeys.read(self._keys, row)
+        state = await self._load_main_row(tx, row, keys, ledger)
+        paged = self._page_reader(tx, row, keys)
         if found is not None:
-            return Loaded(row, key, state, SendersRows(_decode_rows(row, key, found), paged))
+            return Loaded(row, keys, state, SendersRows(_decode_rows(keys, found), paged))
         if isinstance(state, Coordinator) and not state.rules.reads_in_order:
             records = await tx.fetch_all(
                 f"{SELECT_ROWS} AND store <> ? ORDER BY store, key", row.id, MAIN_ROW
             )
             # In a thread: decrypting many rows would block the event loop.
-            return Loaded(row, key, state, await asyncio.to_thread(_decode_rows, row, key, records))
-        return Loaded(row, key, state, paged, self._page_sink(tx, row, key, paged))
+            return Loaded(row, keys, state, await asyncio.to_thread(_decode_rows, keys, records))
+        return Loaded(row, keys, state, paged, self._page_sink(tx, keys, paged))
 
-    def _page_reader(self, tx: Transaction, row: SurveyRow, key: RowKey) -> PagedRows:
+    def _page_reader(self, tx: Transaction, row: SurveyRow, keys: "SurveyKeys") -> PagedRows:
         loop = asyncio.get_running_loop()
 
         def read(table: str, first: bytes) -> dict[bytes, StoredRow]:
@@ -241,19 +248,19 @@ class States(Generic[S]):
             records = asyncio.run_coroutine_threadsafe(page, loop).result(PAGE_SECONDS)
             rows = dict[bytes, StoredRow]()
             for record in records:
-                stored = _decrypt_row(key, row, record)
+                stored = keys.decrypt_row(record)
                 decoded = decode_row(stored)
                 rows[stored.key] = StoredRow(decoded.value, decoded.hash, decoded.kept)
             return rows
 
         return PagedRows(read, {USERS: row.participants, PEOPLE: row.invited})
 
-    def _page_sink(self, tx: Transaction, row: SurveyRow, key: RowKey, paged: PagedRows) -> RowSink:
+    def _page_sink(self, tx: Transaction, keys: "SurveyKeys", paged: PagedRows) -> RowSink:
         loop = asyncio.get_running_loop()
 
         def sink(write: RowWrite) -> None:
             # Called by a step in its thread, like `read` above.
-            written = _write_rows(tx, key, row, [encode_row(write)])
+            written = _write_rows(tx, keys, [encode_row(write)])
             asyncio.run_coroutine_threadsafe(written, loop).result(PAGE_SECONDS)
             # A page in memory may lack the new row.
             paged.forget(write.table)
@@ -261,7 +268,7 @@ class States(Generic[S]):
         return sink
 
     async def _load_main_row(
-        self, tx: Transaction, row: SurveyRow, key: RowKey, ledger: Ledger | None
+        self, tx: Transaction, row: SurveyRow, keys: "SurveyKeys", ledger: Ledger | None
     ) -> S:
         """Load the state itself. The coordinator caches it, since participants connect all day."""
         known = self._cached_states.get(row.id)
@@ -272,7 +279,7 @@ class States(Generic[S]):
         if found is None:
             raise StorageError("the state of a survey is missing: restore a copy")
         encrypted = bytes(found["encrypted"])
-        state = await asyncio.to_thread(self._decode_main_row, row, key, ledger, encrypted)
+        state = await asyncio.to_thread(self._decode_main_row, row, keys, ledger, encrypted)
         if isinstance(state, Coordinator) and row.main_nonce is not None:
             self._cached_states[row.id] = (row.main_nonce, state)
             # The oldest goes first: dictionaries keep the order of insertion.
@@ -281,9 +288,9 @@ class States(Generic[S]):
         return state
 
     def _decode_main_row(
-        self, row: SurveyRow, key: RowKey, ledger: Ledger | None, encrypted: bytes
+        self, row: SurveyRow, keys: "SurveyKeys", ledger: Ledger | None, encrypted: bytes
     ) -> S:
-        data = key.decrypt(_main_row_context(row.id, row.generation), encrypted)
+        data = keys.current.decrypt(_main_row_context(row.id, row.generation), encrypted)
         return decode_state(self._kind, data, None, ledger)
 
     async def save(self, tx: Transaction, before: Loaded[S], step: Step[S]) -> SurveyRow:
@@ -292,66 +299,55 @@ class States(Generic[S]):
         has_changed = step.state is not before.state
         if not step.rows and not has_changed:
             return row
-        await _write_rows(tx, before.key, row, [encode_row(write) for write in step.rows])
+        await _write_rows(tx, before.keys, [encode_row(write) for write in step.rows])
         # The number of participants is a column, so that nobody has to count rows.
         new_users = sum(write.table == USERS and write.is_new for write in step.rows)
         withdrawn = row.withdrawn + _count_withdrawn(step)
         row = replace(row, participants=row.participants + new_users, withdrawn=withdrawn)
         # The step that ends the survey also changes the key.
-        if step.state.phase in FINAL and row.generation == 0:
-            return await self._scrub(tx, row, step)
-        return await self._write_survey(tx, before.key, row, step.state if has_changed else None)
+        if step.state.phase in FINAL and row.generation == LIVE:
+            return await self._scrub(tx, before.keys, row, step)
+        state = step.state if has_changed else None
+        return await self._write_survey(tx, before.keys.current, row, state)
 
     async def begin(self, tx: Transaction, row: SurveyRow, state: S) -> SurveyRow:
         """Write the first state of a survey."""
-        # The key is on disk before anything is encrypted with it.
-        key = self._keys.create(state_key_name(row.id, row.generation))
+        # Both keys are on disk before anything is encrypted with them.
+        key = self._keys.create(state_key_name(row.id, LIVE))
+        self._keys.create(state_key_name(row.id, LAST))
         return await self._write_survey(tx, key, row, state)
 
     async def add(self, tx: Transaction, row: SurveyRow, writes: Iterable[RowWrite]) -> None:
         """Write rows of a survey that has a state, one page at a time."""
-        key = self._keys.get(state_key_name(row.id, row.generation))
+        keys = SurveyKeys.read(self._keys, row)
         # A generator: the list of the invited may not fit into memory.
         waiting = (encode_row(write) for write in writes)
         while page := list(islice(waiting, PAGE)):
-            await _write_rows(tx, key, row, page)
+            await _write_rows(tx, keys, page)
 
-    async def _scrub(self, tx: Transaction, row: SurveyRow, step: Step[S]) -> SurveyRow:
-        """Encrypt what is left of a survey that is over under its second key."""
-        last = replace(row, generation=1)
-        key = self._keys.create(state_key_name(row.id, last.generation))
+    async def _scrub(
+        self, tx: Transaction, keys: "SurveyKeys", row: SurveyRow, step: Step[S]
+    ) -> SurveyRow:
+        """Leave of a survey that is over only what its second key encrypts."""
         for table in self._tables:
-            is_scrubbed = table in step.scrubbed
-            # Tables without acknowledged hashes have nothing left.
-            if is_scrubbed and table not in ACKNOWLEDGED_TABLES:
-                await tx.execute(
-                    "DELETE FROM state_rows WHERE survey = ? AND store = ?", row.id, table
-                )
-            else:
-                await self._encrypt_again(tx, row, last, key, table, only_hashes=is_scrubbed)
-        return await self._write_survey(tx, key, last, step.state)
+            if table in LASTING_TABLES:
+                continue
+            if table not in step.scrubbed:
+                await self._encrypt_again(tx, keys, table)
+                continue
+            # Of messages the acknowledged hashes stay, of other tables nothing.
+            change = _DELETE_MESSAGES if table in ACKNOWLEDGED_TABLES else _DELETE_ROWS
+            for first, end in _key_ranges(max(row.participants, row.invited)):
+                await tx.execute(change, row.id, table, first, end)
+        last = replace(row, generation=LAST)
+        return await self._write_survey(tx, keys.last, last, step.state)
 
-    async def _encrypt_again(
-        self,
-        tx: Transaction,
-        row: SurveyRow,
-        last: SurveyRow,
-        key: RowKey,
-        table: str,
-        *,
-        only_hashes: bool,
-    ) -> None:
-        """Encrypt the rows of a table under another key, one page at a time.
-
-        only_hashes: whether the table was scrubbed, so that values are dropped
-        """
+    async def _encrypt_again(self, tx: Transaction, keys: "SurveyKeys", table: str) -> None:
+        """Encrypt the rows of a table under the second key, one page at a time."""
+        after = replace(keys, generation=LAST, current=keys.last)
         # A row keeps its key while it is encrypted again, so paging is not disturbed.
-        old = self._keys.get(state_key_name(row.id, row.generation))
-        async for page in pages_of(tx, row.id, table):
-            rows = [_decrypt_row(old, row, record) for record in page]
-            if only_hashes:
-                rows = [replace(stored, value=b"") for stored in rows]
-            await _write_rows(tx, key, last, rows)
+        async for page in pages_of(tx, keys.survey, table):
+            await _write_rows(tx, after, [keys.decrypt_row(record) for record in page])
 
     async def _write_survey(
         self, tx: Transaction, key: RowKey, row: SurveyRow, state: S | None
@@ -365,7 +361,7 @@ class States(Generic[S]):
         if state is not None:
             # In the same transaction as the survey's row, whose nonce names this ciphertext.
             encrypted = key.encrypt(_main_row_context(row.id, row.generation), encode_state(state))
-            await tx.execute_many(_PUT_ROW, [(row.id, MAIN_ROW, b"", b"", encrypted)])
+            await tx.execute_many(_PUT_ROW, [(row.id, MAIN_ROW, b"", b"", None, encrypted)])
             change |= {
                 "main_nonce": encrypted[:NONCE],
                 "generation": row.generation,
@@ -384,8 +380,8 @@ class States(Generic[S]):
         async with database.read() as tx:
             row = await find(tx, survey)
         # Generation 1 is committed, so nothing is encrypted under the first key any more.
-        if row is not None and row.generation:
-            await asyncio.to_thread(self._keys.destroy, state_key_name(row.id, 0))
+        if row is not None and row.generation == LAST:
+            await asyncio.to_thread(self._keys.destroy, state_key_name(row.id, LIVE))
 
 
 def _count_withdrawn(step: Step[S]) -> int:
@@ -412,8 +408,81 @@ def _main_row_context(survey: bytes, generation: int) -> bytes:
     return b"main" + survey + bytes((generation,))
 
 
-def _row_context(row: SurveyRow, store: str, key: bytes) -> bytes:
-    return b"row" + row.id + bytes((row.generation, len(store))) + store.encode() + key
+def _row_context(survey: bytes, generation: int, store: str, key: bytes) -> bytes:
+    return b"row" + survey + bytes((generation, len(store))) + store.encode() + key
+
+
+def _kept_context(survey: bytes, store: str, key: bytes) -> bytes:
+    return b"kept" + survey + bytes((len(store),)) + store.encode() + key
+
+
+@dataclass(frozen=True)
+class SurveyKeys:
+    """The keys of one survey's rows.
+
+    Attributes:
+        survey: the survey's id
+        generation: `LIVE` while the survey runs, then `LAST`
+        current: the key of this generation
+        last: the key of what stays when the survey is over
+    """
+
+    survey: bytes
+    generation: int
+    current: RowKey
+    last: RowKey
+
+    @classmethod
+    def read(cls, folder: KeyFolder, row: SurveyRow) -> "SurveyKeys":
+        """The keys of a survey, from the key folder."""
+        last = folder.get(state_key_name(row.id, LAST))
+        is_over = row.generation == LAST
+        current = last if is_over else folder.get(state_key_name(row.id, row.generation))
+        return cls(row.id, row.generation, current, last)
+
+    def of_table(self, table: str) -> tuple[RowKey, int]:
+        """The key of a table's rows, and its generation."""
+        if table in LASTING_TABLES:
+            return self.last, LAST
+        return self.current, self.generation
+
+    def decrypt_row(self, record: Record) -> Row:
+        """A row of the database."""
+        table = record["store"]
+        key = record["key"]
+        value = kept = b""
+        if record["encrypted"] is not None:
+            row_key, generation = self.of_table(table)
+            place = _row_context(self.survey, generation, table, key)
+            value = row_key.decrypt(place, record["encrypted"])
+        if record["kept"] is not None:
+            kept = self.last.decrypt(_kept_context(self.survey, table, key), record["kept"])
+        return Row(table, key, value, record["hash"], kept)
+
+    def encrypt_row(self, row: Row) -> tuple[bytes, str, bytes, bytes, bytes | None, bytes | None]:
+        """A row for the database: survey, table, key, hash, what is kept, and the value."""
+        encrypted = kept = None
+        # A message that was deleted leaves its row, its hash, and what is kept of it.
+        if row.value:
+            row_key, generation = self.of_table(row.table)
+            place = _row_context(self.survey, generation, row.table, row.key)
+            encrypted = row_key.encrypt(place, row.value)
+        if row.kept:
+            kept = self.last.encrypt(_kept_context(self.survey, row.table, row.key), row.kept)
+        return self.survey, row.table, row.key, row.hash, kept, encrypted
+
+
+def _key_ranges(people: int) -> Iterator[tuple[bytes, bytes]]:
+    """Ranges that contain every key, each about `ROWS_AT_ONCE` keys of people.
+
+    Ids of people are random, so ranges of one width have about as many of them each.
+    """
+    count = min(1 + people // ROWS_AT_ONCE, 1 << 16)
+    bounds = [(number << 16) // count for number in range(count)]
+    # No key is above the end: keys have at most 64 bytes.
+    ends = [bound.to_bytes(2, "big") for bound in bounds[1:]] + [b"\xff" * 64]
+    starts = [b"", *ends[:-1]]
+    return zip(starts, ends, strict=True)
 
 
 def _pad(keys: list[bytes]) -> list[bytes]:
@@ -425,43 +494,22 @@ def _pad(keys: list[bytes]) -> list[bytes]:
     return keys + keys[-1:] * (size - len(keys))
 
 
-def _decode_rows(row: SurveyRow, key: RowKey, records: Sequence[Record]) -> MemoryRows:
-    return MemoryRows(decode_row(_decrypt_row(key, row, record)) for record in records)
+def _decode_rows(keys: SurveyKeys, records: Sequence[Record]) -> MemoryRows:
+    return MemoryRows(decode_row(keys.decrypt_row(record)) for record in records)
 
 
-def _decrypt_row(key: RowKey, row: SurveyRow, record: Record) -> Row:
-    table = record["store"]
-    if record["encrypted"] is None:
-        return Row(table, record["key"], b"", record["hash"])
-    value = key.decrypt(_row_context(row, table, record["key"]), record["encrypted"])
-    if table not in ACKNOWLEDGED_TABLES:
-        return Row(table, record["key"], value, record["hash"])
-    end = 1 + value[0]
-    return Row(table, record["key"], value[end:], record["hash"], kept=value[1:end])
-
-
-async def _write_rows(tx: Transaction, key: RowKey, row: SurveyRow, rows: Sequence[Row]) -> None:
-    values = [
-        (row.id, stored.table, stored.key, stored.hash, _encrypt_value(key, row, stored))
-        for stored in rows
-    ]
-    if values:
-        await tx.execute_many(_PUT_ROW, values)
-
-
-def _encrypt_value(key: RowKey, row: SurveyRow, stored: Row) -> bytes | None:
-    # A message that was deleted leaves its row, its hash, and what is kept of it.
-    if not stored.value and not stored.kept:
-        return None
-    value = stored.value
-    if stored.table in ACKNOWLEDGED_TABLES:
-        value = b"".join((bytes((len(stored.kept),)), stored.kept, value))
-    return key.encrypt(_row_context(row, stored.table, stored.key), value)
+async def _write_rows(tx: Transaction, keys: SurveyKeys, rows: Sequence[Row]) -> None:
+    if rows:
+        await tx.execute_many(_PUT_ROW, [keys.encrypt_row(row) for row in rows])
 
 
 _SELECT_MAIN_ROW = "SELECT encrypted FROM state_rows WHERE survey = ? AND store = ? AND key = ?"
 _PUT_ROW = (
-    "INSERT INTO state_rows (survey, store, key, hash, encrypted) VALUES (?, ?, ?, ?, ?) "
-    "ON CONFLICT (survey, store, key) DO UPDATE SET hash = excluded.hash, encrypted = "
-    "excluded.encrypted"
+    "INSERT INTO state_rows (survey, store, key, hash, kept, encrypted) VALUES (?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (survey, store, key) DO UPDATE SET hash = excluded.hash, kept = excluded.kept, "
+    "encrypted = excluded.encrypted"
+)
+_DELETE_ROWS = "DELETE FROM state_rows WHERE survey = ? AND store = ? AND key >= ? AND key < ?"
+_DELETE_MESSAGES = (
+    "UPDATE state_rows SET encrypted = NULL WHERE survey = ? AND store = ? AND key >= ? AND key < ?"
 )

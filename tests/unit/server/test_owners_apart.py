@@ -22,7 +22,7 @@ from trial_survey import (
 
 from faircount.core.entropy import SeededStream, SystemEntropy
 from faircount.mechanisms.laplace import Laplace
-from faircount.protocol import SERVERS, Keys, SurveyParameters, propose
+from faircount.protocol import SERVERS, Keys, MemoryRows, SurveyParameters, propose
 from faircount.protocol.roles.anchor import UNSET
 from faircount.protocol.topologies.two_servers import messages
 from faircount.server.aggregator import steps
@@ -243,8 +243,8 @@ def test_a_step_is_made_again_if_the_survey_has_changed_meanwhile(
     async def work(pair: Pair) -> None:
         loop = asyncio.get_running_loop()
 
-        def make(read: steps.Read, body: bytes) -> Any:
-            step = make_here(read, body)
+        def make(read: steps.Read, body: bytes, computed: MemoryRows) -> Any:
+            step = make_here(read, body, computed)
             made.append(read.row.version)
             if len(made) == 1:
                 changed = change(pair, read.row.id)

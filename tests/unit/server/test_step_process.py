@@ -1,4 +1,4 @@
-"""A long message is worked on in another process: the same answers, the coordinator asks again until they are there."""
+"""Long work is done in other processes: the same answers, the coordinator asks again until they are there."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -11,22 +11,41 @@ from trial_survey import TrialSurvey, begin_client, require_success, set_up, vis
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
-from faircount.protocol import SERVERS
+from faircount.protocol import EXPLICIT, SERVERS, Topology
+from faircount.protocol.topologies.two_servers import messages
+from faircount.protocol.topologies.two_servers.verification import PartWork
 from faircount.server.aggregator import service as aggregator
-from faircount.server.aggregator.step_cluster import StepCluster
-from faircount.server.aggregator.step_process import StepInput, StepProcesses, make_step
+from faircount.server.aggregator.step_cluster import WorkerCluster
+from faircount.server.aggregator.step_process import StepInput, Work, WorkerProcesses
 
 
-async def claimed(pair: Pair) -> TrialSurvey:
-    """A survey that the coordinator has closed."""
+async def claimed(pair: Pair, topology: Topology = SERVERS) -> TrialSurvey:
+    """A survey whose last phase the coordinator has ended."""
     entropy = SeededStream(4)
     mechanism = Laplace(items=["a", "b", "c"], epsilon=20.0, users=12, dropouts=4)
-    survey = await set_up(pair.to_s1, pair.to_s2, mechanism, SERVERS, entropy)
+    survey = await set_up(pair.to_s1, pair.to_s2, mechanism, topology, entropy)
     require_success(await pair.to_s1.post(f"{survey.path}/open"))
-    for at in range(12):
-        await visit_once(pair.to_s1, survey, begin_client(survey, at, at % 3, entropy), entropy)
-    require_success(await pair.to_s1.post(f"{survey.path}/close"))
+    devices = [begin_client(survey, at, at % 3, entropy) for at in range(12)]
+    for phase in topology.phases:
+        # A client may have several messages in a phase: what it asks, and what it sends.
+        for at in [*range(12)] * 3:
+            devices[at] = await visit_once(pair.to_s1, survey, devices[at], entropy)
+        require_success(await pair.to_s1.post(f"{survey.path}/close"))
+        if phase is not topology.phases[-1]:
+            await pair.scheduler.run_once()
     return survey
+
+
+class Noting(WorkerProcesses):
+    """Notes which kinds of work other processes do."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.kinds: list[type] = []
+
+    async def run(self, work: Work[Any]) -> Any:
+        self.kinds.append(type(work))
+        return await super().run(work)
 
 
 def work_elsewhere(pair: Pair) -> None:
@@ -34,18 +53,30 @@ def work_elsewhere(pair: Pair) -> None:
     object.__setattr__(pair.s2, "long_message", 0)
 
 
-def test_a_survey_whose_every_step_at_s2_is_made_in_another_process(
-    tmp_path: Path, fresh_database: Callable[[], str]
+@pytest.mark.parametrize(("topology", "kind"), [(SERVERS, PartWork), (EXPLICIT, StepInput)])
+def test_a_survey_whose_long_work_at_s2_is_done_in_other_processes(
+    tmp_path: Path,
+    fresh_database: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+    topology: Topology,
+    kind: type,
 ) -> None:
+    monkeypatch.setattr(messages, "REPORTS_PER_PART", 5)
+
     async def work() -> None:
         async with in_process(tmp_path, databases=(fresh_database(), fresh_database())) as pair:
             work_elsewhere(pair)
-            survey = await claimed(pair)
+            workers = Noting(2)
+            object.__setattr__(pair.s2.steps, "workers", workers)
+            survey = await claimed(pair, topology)
             await pair.scheduler.run_once()
             result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
             assert [entry["count"] for entry in result["counts"]] == [4, 4, 4]
             assert not pair.s2.long_steps
-            pair.s2.steps.step_maker.close()
+            assert set(workers.kinds) == {kind}
+            # Three parts of at most five reports each, verified once each.
+            assert topology is not SERVERS or len(workers.kinds) == 3
+            workers.close()
 
     asyncio.run(work())
 
@@ -65,7 +96,7 @@ def cluster() -> Iterator[Any]:
         yield running
 
 
-def test_a_survey_whose_every_step_at_s2_is_made_on_a_cluster(
+def test_a_survey_whose_batch_is_verified_on_a_cluster(
     tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no scheduler answers the coordinator is told to come again, and nothing is lost."""
@@ -73,7 +104,7 @@ def test_a_survey_whose_every_step_at_s2_is_made_on_a_cluster(
     async def work() -> None:
         async with in_process(tmp_path) as pair:
             work_elsewhere(pair)
-            object.__setattr__(pair.s2.steps, "step_maker", StepCluster("tcp://127.0.0.1:1"))
+            object.__setattr__(pair.s2.steps, "workers", WorkerCluster("tcp://127.0.0.1:1"))
             monkeypatch.setattr("faircount.server.aggregator.step_cluster.SECONDS_TO_ANSWER", 0.2)
             survey = await claimed(pair)
             assert await pair.scheduler.run_once()
@@ -82,8 +113,8 @@ def test_a_survey_whose_every_step_at_s2_is_made_on_a_cluster(
                 in (await pair.to_s1.get(f"{survey.path}/status")).json()["problem"]
             )
             monkeypatch.undo()
-            there = StepCluster(cluster.scheduler_address)
-            object.__setattr__(pair.s2.steps, "step_maker", there)
+            there = WorkerCluster(cluster.scheduler_address)
+            object.__setattr__(pair.s2.steps, "workers", there)
             async with pair.s1.server.database.write() as tx:
                 await tx.execute("UPDATE outbox SET next_at = 0")  # the pause is over
             assert await pair.scheduler.run_once()
@@ -96,17 +127,18 @@ def test_a_survey_whose_every_step_at_s2_is_made_on_a_cluster(
     assert cluster.scheduler.transition_counter > 0  # the cluster did something
 
 
-class InThisProcess(StepProcesses):
-    """Makes the step here, when it is told to."""
+class InThisProcess(WorkerProcesses):
+    """Does the work here, when it is told to."""
 
     def __init__(self) -> None:
         super().__init__(1)
-        self.may_go_on, self.made = asyncio.Event(), 0
+        self.may_go_on = asyncio.Event()
+        self.done = 0
 
-    async def step(self, given: StepInput) -> Any:
+    async def run(self, work: Work[Any]) -> Any:
         await self.may_go_on.wait()
-        self.made += 1
-        return make_step(given)
+        self.done += 1
+        return work.run()
 
 
 def test_while_s2_is_at_work_s1_is_told_to_ask_again_and_the_work_is_done_once(
@@ -120,7 +152,7 @@ def test_while_s2_is_at_work_s1_is_told_to_ask_again_and_the_work_is_done_once(
         async with in_process(tmp_path, lambda: time) as pair:
             work_elsewhere(pair)
             slow = InThisProcess()
-            object.__setattr__(pair.s2.steps, "step_maker", slow)
+            object.__setattr__(pair.s2.steps, "workers", slow)
             survey = await claimed(pair)
             for _ in range(3):
                 assert await pair.scheduler.run_once()
@@ -133,13 +165,8 @@ def test_while_s2_is_at_work_s1_is_told_to_ask_again_and_the_work_is_done_once(
             monkeypatch.setattr(aggregator, "ANSWER_SECONDS", 60.0)
             await pair.scheduler.run_once()
             assert (await pair.to_s1.get(f"{survey.path}/status")).json()["phase"] == "published"
-            assert (
-                slow.made
-                in (
-                    3,
-                    4,
-                )
-            )  # claim, batch and sum; the coordinator may ask for the receipt just after it was given
+            # The batch was verified once, however often the coordinator asked.
+            assert slow.done == 1
             assert (
                 require_success(await pair.to_s2.get("/v1/populations/trial")).json()[
                     "reservations"

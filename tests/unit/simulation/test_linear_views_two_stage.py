@@ -157,7 +157,7 @@ def test_honest_servers_and_clients_learn_the_published_sums_alone() -> None:
 
 def as_simulation(enumerator: ViewEnumerator) -> SimpleNamespace:
     """The servers in the form that forgeries are made from; there is no monitor here."""
-    monitor = SimpleNamespace(sets={}, manifests={}, is_s1_dishonest=False)
+    monitor = SimpleNamespace(sets={}, manifests={}, claimed=set(), is_s1_dishonest=False)
     return SimpleNamespace(
         s1=enumerator.s1.state, s2=enumerator.s2.state, setup=enumerator.setup, monitor=monitor
     )

@@ -8,7 +8,7 @@ the state; it never sends something that was not stored.
 
 A row is written once under its natural key. Writing the same bytes again changes nothing, and
 other bytes are a conflict that the sender is told about. Only invitations (`roles.reissue`),
-notices about them, parts of a manifest and their verifications are overwritten.
+notices about them, and rows about parts of a manifest (`PART_TABLES`) are overwritten.
 """
 
 from abc import ABC, abstractmethod
@@ -38,14 +38,31 @@ COORDINATOR_TABLES = (
     "uploads",
     "withdrawn",
     "manifest_parts",
+    "report_parts",
+    "verified_parts",
 )
 """Access value by user, first message by user with the key of its device, user by public key, what
 happened with the invitation since by user, upload by `Upload`, hash of a withdrawal and key of its
-device by user, and earlier parts of the manifest by number.
+device by user; and by the number of a manifest part: the part itself unless it is the last, the
+reports of the part, and what the aggregator has found about them.
 """
 
-AGGREGATOR_TABLES = ("mac_keys", "manifest_parts", "part_verifications")
-"""Enrolment MAC key by user, earlier parts of the manifest, and the verifications of its parts."""
+AGGREGATOR_TABLES = ("mac_keys", "manifest_parts", "authentic_entries", "part_verifications")
+"""Enrolment MAC key by user; and by the number of a manifest part: the part itself unless it is the
+last, which of its entries have a valid MAC, and the verification of its reports.
+"""
+
+PART_TABLES = (
+    "manifest_parts",
+    "report_parts",
+    "verified_parts",
+    "authentic_entries",
+    "part_verifications",
+)
+"""Tables whose rows are each about a part of the manifest, and so about thousands of reports."""
+
+LASTING_TABLES = ("invited", "keys", "notices", "withdrawn", "manifest_parts")
+"""Tables that stay when a survey is over."""
 
 ACKNOWLEDGED_TABLES = ("first_messages", "uploads")
 """Tables of participants' messages, stored with the hash that the coordinator acknowledged."""
@@ -196,6 +213,30 @@ class MemoryRows(RowReader):
         return f"MemoryRows({sizes})"
 
 
+class RowsWith(RowReader):
+    """Reads rows that were computed in advance for one step, and otherwise those of a reader.
+
+    Nothing is stored of them unless the step writes it.
+    """
+
+    def __init__(self, reader: RowReader, computed: MemoryRows) -> None:
+        self._reader = reader
+        self._computed = computed
+
+    def find(self, table: str, key: Any) -> StoredRow | None:
+        """The row under a key, if there is one."""
+        # What is stored counts first: another message may have been faster.
+        return self._reader.find(table, key) or self._computed.find(table, key)
+
+    def keys(self, table: str) -> Iterable[Any]:
+        """All stored keys of a table, ascending."""
+        return self._reader.keys(table)
+
+    def count(self, table: str) -> int:
+        """How many rows of a table are stored."""
+        return self._reader.count(table)
+
+
 class RowsAfter(RowReader):
     """Reads the rows as they will be once a step is written, before it is."""
 
@@ -253,7 +294,6 @@ class StepRows:
         self._added: Counter[str] = Counter()
         self._scrubbed: dict[str, None] = {}
         self._undo: list[Callable[[], object]] = []
-        self._found: dict[str, bytes] = {}
         self.invited = WriteOnce[bytes, bytes](self, "invited")
         self.first_messages = Acknowledged[bytes](self, "first_messages")
         self.keys = WriteOnce[bytes, bytes](self, "keys")
@@ -261,7 +301,10 @@ class StepRows:
         self.uploads = Acknowledged[Upload](self, "uploads")
         self.withdrawn = WriteOnce[bytes, bytes](self, "withdrawn")
         self.manifest_parts = WriteOnce[bytes, Message](self, "manifest_parts")
+        self.report_parts = WriteOnce[bytes, Message](self, "report_parts")
+        self.verified_parts = WriteOnce[bytes, Message](self, "verified_parts")
         self.mac_keys = WriteOnce[bytes, bytes](self, "mac_keys")
+        self.authentic_entries = WriteOnce[bytes, bytes](self, "authentic_entries")
         self.part_verifications = WriteOnce[bytes, Message](self, "part_verifications")
 
     def find(self, table: str, key: Any) -> StoredRow | None:
@@ -293,8 +336,6 @@ class StepRows:
         # The reader's count is that before the step: new rows are counted here.
         is_new = before is None and self._reader.find(table, key) is None
         self._written[place] = row
-        # What was found before need not be true of the new row.
-        self._found.pop(table, None)
         if is_new:
             self._new.add(place)
             self._added[table] += 1
@@ -323,24 +364,12 @@ class StepRows:
         """Delete the values of a table; only hashes stay."""
         if table in self._scrubbed:
             return
-        self._found.pop(table, None)
         # What this step wrote is scrubbed at once; stored rows when the step is written.
         for (name, key), row in list(self._written.items()):
             if name == table:
                 self.write(table, key, StoredRow(None, row.hash, row.kept))
         self._scrubbed[table] = None
         self._undo.append(lambda: self._scrubbed.pop(table))
-
-    def note_found(self, table: str, fact: bytes) -> None:
-        """Remember for this step what reading a whole table has shown; `fact` names it.
-
-        Stored rows do not change during a step, so the table need not be read again for it.
-        """
-        self._found[table] = fact
-
-    def has_found(self, table: str, fact: bytes) -> bool:
-        """Whether this step has read the table and noted this about it."""
-        return self._found.get(table) == fact
 
     def savepoint(self) -> int:
         """The point before the next message, for `roll_back`."""

@@ -142,7 +142,10 @@ TABLE_CODECS: Mapping[str, TableCodecs] = {
     "uploads": TableCodecs(stored_codec(Upload), stored_codec(Message)),
     "withdrawn": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
     "manifest_parts": TableCodecs(stored_codec(bytes), stored_codec(Message)),
+    "report_parts": TableCodecs(stored_codec(bytes), stored_codec(Message)),
+    "verified_parts": TableCodecs(stored_codec(bytes), stored_codec(Message)),
     "mac_keys": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
+    "authentic_entries": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
     "part_verifications": TableCodecs(stored_codec(bytes), stored_codec(Message)),
 }
 
@@ -225,7 +228,8 @@ _BARE_FORMS = {
 
 
 @lru_cache(maxsize=64)
-def _parse_parameters(published: bytes) -> SurveyParameters:
+def parse_parameters(published: bytes) -> SurveyParameters:
+    """The parameters in published bytes."""
     # Parsing computes every derived number again, and all states of a survey have the same bytes.
     return SurveyParameters.parse(published)
 
@@ -239,7 +243,7 @@ def _parse_statement(data: bytes) -> Statement:
 
 
 register_codec(
-    SurveyParameters, CustomCodec("SurveyParameters", attrgetter("published"), _parse_parameters)
+    SurveyParameters, CustomCodec("SurveyParameters", attrgetter("published"), parse_parameters)
 )
 register_codec(
     Statement,

@@ -4,7 +4,8 @@ The coordinator continues from this history only if all of it fits together:
 
     statements   signed by the aggregator for this survey; each chained to the one before
     roster       the one that was confirmed: invited participants, ascending, no repeats
-    manifest     the one that the newest reservation names, with its earlier parts in order
+    manifest     the one that the newest reservation names; its earlier parts, if it has any, were
+                 asked for one by one (`CoordinatorRules.fetch_manifest`)
 
 A dishonest aggregator can still leave out its newest statements, or show a manifest that the
 coordinator never made. What to do then depends on the topology (`CoordinatorRules.adopt_manifest`).
@@ -44,9 +45,8 @@ class AggregatorHistory:
 
     statements: tuple[Statement, ...]
     roster: tuple[RosterEntry, ...]
+    # The last part of a manifest in parts.
     manifest: Message | None
-    # All parts of the manifest but the last, which is `manifest`.
-    parts: tuple[Message, ...] = ()
 
     def chain_link(self, number: int) -> ChainLink:
         """The chain link to the statement with this number, counted from 1."""
@@ -98,11 +98,9 @@ def verify_sync(
     # In two-stage the newest reservation may be that of the election, before any manifest.
     before_manifest = manifest is None and not params.topology.reveals_with_roster
 
-    parts = tuple(map(decode, message.earlier))
-    same_kind = all(type(part) is type(manifest) for part in parts)
     # check: manifest-has-reservation - the aggregator shows a manifest that it never granted
-    if same_kind and (manifest_hash == reserved_hash or before_manifest):
-        return AggregatorHistory(statements, roster, manifest, parts)
+    if manifest_hash == reserved_hash or before_manifest:
+        return AggregatorHistory(statements, roster, manifest)
     return None
 
 

@@ -174,6 +174,9 @@ OTHER_RESERVATION = "it names another batch than the one that it signed a reserv
 TWO_SETS = "it named two sets of reports to add up for one batch"
 NOT_OF_BATCH = "it named a set of reports that is not part of the batch"
 OTHER_ROOT = "it named one set of reports and signed the root of another"
+NOT_CONFIRMED = (
+    "its accepted reports are not those that the verifier shares of both servers confirm"
+)
 OTHER_VALUE = "it revealed another value than the one that it had committed to"
 
 

@@ -218,14 +218,13 @@ class SyncRequest(Message):
 class SyncState(Message):
     """The answer to a `SyncRequest`: roster and manifest as received, and all statements in order.
 
-    Of a manifest in parts, `manifest` is the last part and `earlier` are the others.
+    Of a manifest in parts, `manifest` is the last part. The coordinator asks for the others.
     """
 
     survey: Id
     roster: VarBytes
     manifest: VarBytes
     statements: tuple[Signed, ...]
-    earlier: tuple[VarBytes, ...] = ()
 
 
 @message(10, Party.COORDINATOR)

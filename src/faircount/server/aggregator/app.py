@@ -260,7 +260,7 @@ def _lifespan(service: AggregatorService) -> Any:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        service.steps.step_maker.close()
+        service.steps.workers.close()
         await service.server.database.close()
 
     return lifespan

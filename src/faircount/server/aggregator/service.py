@@ -3,9 +3,9 @@
     an owner          opens a population's budget, creates surveys, lists the invited
     the coordinator   signs every request; `AggregatorSteps` makes, anchors and writes the step
 
-A message with thousands of encrypted shares takes many seconds. It is handled in another process,
-and if that takes long the coordinator is asked to repeat the request; the repetition waits for the
-same work.
+A message with thousands of encrypted shares takes long. Most of its work is done in another process
+(`step_process`), for several messages at a time. If it takes too long, the coordinator is asked to
+repeat the request; the repetition waits for the same work.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason, Refusal, Rejection, Signed
 from faircount.protocol.wire.signing import verify_message
 from faircount.server.aggregator.signers import find_record, record_survey
-from faircount.server.aggregator.step_process import StepMaker, StepProcesses
+from faircount.server.aggregator.step_process import WorkerProcesses, Workers
 from faircount.server.aggregator.steps import AggregatorSteps, ledger_of
 from faircount.server.common import survey_keys
 from faircount.server.common.base import (
@@ -83,13 +83,13 @@ class AggregatorService:
     long_message: int = LONG_MESSAGE
 
     @classmethod
-    def of(cls, server: Server, step_maker: StepMaker | None = None) -> "AggregatorService":
+    def of(cls, server: Server, workers: Workers | None = None) -> "AggregatorService":
         """The aggregator on a server.
 
-        step_maker: handles long messages; one other process unless given
+        workers: handle long messages; one other process unless given
         """
         surveys = States(Aggregator, server.keys)
-        steps = AggregatorSteps(server, surveys, step_maker or StepProcesses(1))
+        steps = AggregatorSteps(server, surveys, workers or WorkerProcesses(1))
         return cls(server, surveys, steps)
 
     # --- the owner

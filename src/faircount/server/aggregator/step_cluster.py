@@ -1,4 +1,4 @@
-"""The aggregator's long steps on a Dask cluster, if the setting `scheduler` names one.
+"""The aggregator's long work on a Dask cluster, if the setting `scheduler` names one.
 
 The cluster is a part of the aggregator: its workers receive the survey's secret keys and decrypt
 the shares. It must belong to the same operator and be reached over a private network or over TLS
@@ -7,20 +7,22 @@ the shares. It must belong to the same operator and be reached over a private ne
 
 import asyncio
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 from faircount.core.errors import ParameterError, StorageError
-from faircount.server.aggregator.step_process import StepInput, StepMaker, StepResult, make_step
+from faircount.server.aggregator.step_process import Work, Workers
+
+R = TypeVar("R")
 
 SECONDS_TO_ANSWER = 10
 """How long to wait for the scheduler, and for its first worker."""
 
 
-class StepCluster(StepMaker):
-    """The workers of one scheduler, which is connected when the first step is to be made.
+class WorkerCluster(Workers):
+    """The workers of one scheduler, which is connected when there is work for the first time.
 
-    A step whose worker dies is made by another one. Nothing is lost if the whole cluster fails: a
-    step gives the same result wherever and however often it is made.
+    Work whose worker dies is done by another one. Nothing is lost if the whole cluster fails: work
+    gives the same result wherever and however often it is done.
     """
 
     def __init__(self, scheduler: str) -> None:
@@ -32,15 +34,15 @@ class StepCluster(StepMaker):
         self._client: Any = None
         self._connecting = asyncio.Lock()
 
-    async def step(self, step_input: StepInput) -> StepResult:
-        """Make a step on a worker that is free."""
+    async def run(self, work: Work[R]) -> R:
+        """Do the work on a worker that is free."""
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
         try:
             client = await self._connect()
             # Not pure: Dask must not return a cached result for equal inputs.
-            result: StepResult = await client.submit(make_step, step_input, pure=False)
+            result: R = await client.submit(work.run, pure=False)
         except (OSError, KilledWorker, FutureCancelledError) as problem:
             self.close()
             raise StorageError(
@@ -68,7 +70,7 @@ class StepCluster(StepMaker):
         return self._client
 
     def close(self) -> None:
-        """Disconnect from the cluster, which keeps running; the next step connects again."""
+        """Disconnect from the cluster, which keeps running; the next work connects again."""
         client = self._client
         self._client = None
         if client is not None:

@@ -1,8 +1,12 @@
-"""The aggregator's long steps in other processes, so that requests do not wait for a large batch.
+"""The aggregator's long work in other processes, so that requests do not wait for a large batch.
 
-A step is a function from bytes to bytes: from a state with the rows that it needs, a ledger and the
-coordinator's message, to a state, a ledger and replies. It gives the same result in any process,
-and if the process dies it is made again.
+Work is a function from bytes to bytes, which gives the same result in any process; if a process
+dies, it is done again. There are two kinds:
+
+    a whole step              from a state with the rows that it needs, a ledger and the
+                              coordinator's message, to a state, a ledger and replies (`StepInput`)
+    a part of a large batch   verified before its step is made, several parts at a time
+                              (`AggregatorRules.work_ahead`)
 """
 
 import asyncio
@@ -14,6 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
+from typing import Protocol, TypeVar
 
 from faircount.core.errors import StorageError
 from faircount.protocol import (
@@ -33,6 +38,9 @@ from faircount.protocol.roles.rows import StepRows
 from faircount.protocol.roles.stored import decode_rows, encode_rows
 from faircount.protocol.survey import stored_ledger
 from faircount.protocol.wire.messages import Signed
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,20 @@ class StepInput:
         rows = encode_rows(needed.rows())
         return cls(encode_state(s), rows, stored_ledger.encode(ledger), message)
 
+    def run(self) -> "StepResult":
+        """Make the step, in any process."""
+        ledger = stored_ledger.decode(self.ledger)
+        state = decode_state(Aggregator, self.state, None, ledger)
+        rows = MemoryRows(decode_rows(self.rows))
+        after_ledger, step = aggregate_with(ledger, state, decode_signed(self.message), rows)
+        return StepResult(
+            encode_state(step.state),
+            encode_rows(step.rows),
+            step.scrubbed,
+            stored_ledger.encode(after_ledger),
+            tuple(encode(message) for message in step.messages),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
@@ -78,22 +100,6 @@ class StepResult:
         return Step(after, messages, tuple(decode_rows(self.rows)), self.scrubbed)
 
 
-def make_step(step_input: StepInput) -> StepResult:
-    """Make one step of the aggregator, in any process."""
-    ledger = stored_ledger.decode(step_input.ledger)
-    state = decode_state(Aggregator, step_input.state, None, ledger)
-    rows = MemoryRows(decode_rows(step_input.rows))
-    message = decode_signed(step_input.message)
-    after_ledger, step = aggregate_with(ledger, state, message, rows)
-    return StepResult(
-        encode_state(step.state),
-        encode_rows(step.rows),
-        step.scrubbed,
-        stored_ledger.encode(after_ledger),
-        tuple(encode(message) for message in step.messages),
-    )
-
-
 def _end_with_parent() -> None:
     """End this process when the server ends, even if the server is killed."""
     parent = parent_process()
@@ -107,15 +113,22 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-class StepMaker(ABC):
-    """Makes steps outside of the server's process."""
+class Work(Protocol[R_co]):
+    """Work for another process."""
+
+    def run(self) -> R_co:
+        """Do the work."""
+
+
+class Workers(ABC):
+    """Do work outside of the server's process."""
 
     @abstractmethod
-    async def step(self, step_input: StepInput) -> StepResult:
-        """Make a step.
+    async def run(self, work: Work[R]) -> R:
+        """Do the work and return its result.
 
         Raises:
-            StorageError: it could not be made now; the coordinator repeats its request
+            StorageError: it could not be done now; the coordinator repeats its request
         """
 
     @abstractmethod
@@ -123,24 +136,22 @@ class StepMaker(ABC):
         """Release the processes."""
 
 
-class StepProcesses(StepMaker):
+class WorkerProcesses(Workers):
     """Processes of this machine, started when they are first needed."""
 
     def __init__(self, number: int) -> None:
         self._number = number
         self._pool: ProcessPoolExecutor | None = None
 
-    async def step(self, step_input: StepInput) -> StepResult:
-        """Make a step in a process that is free. A process that died is replaced."""
+    async def run(self, work: Work[R]) -> R:
+        """Do the work in a process that is free. A process that died is replaced."""
         if self._pool is None:
             # Spawned, not forked: threads of the server may hold locks.
             self._pool = ProcessPoolExecutor(self._number, get_context("spawn"), _end_with_parent)
         try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._pool, make_step, step_input
-            )
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work.run)
         except BrokenProcessPool as problem:
-            # A new pool is started for the next step.
+            # A new pool is started for the next work.
             self._pool = None
             raise StorageError(
                 "a process that decrypts batches has died: the request will be repeated"

@@ -1,5 +1,6 @@
 """How the aggregator makes a step durable: recorded, anchored, written, and only then answered.
 
+    do in another process what does not depend on other messages, if there is such work
     finish a step that was started and not written, if there is one
     read -> make the step, here or in another process
     -> record that it has started -> advance the anchor -> write
@@ -20,14 +21,16 @@ from dataclasses import dataclass
 
 from faircount.protocol import Aggregator, Ledger, Message, Step, compare_and_swap
 from faircount.protocol.roles.aggregator import aggregate_with, stop
+from faircount.protocol.roles.aggregator.rules import WorkAhead
 from faircount.protocol.roles.anchor import anchor_aggregator_step
 from faircount.protocol.roles.limits import decode_signed
-from faircount.protocol.roles.rows import part_key
+from faircount.protocol.roles.rows import MemoryRows, RowsWith, StepRows, part_key
 from faircount.protocol.survey import stored_ledger
 from faircount.protocol.survey.endings import Ending
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.topologies.two_servers import messages
-from faircount.server.aggregator.step_process import StepInput, StepMaker
+from faircount.protocol.wire.messages import Signed, decode
+from faircount.server.aggregator.step_process import StepInput, Workers
 from faircount.server.common.base import Server, find_survey, parse_parameters
 from faircount.server.common.problems import ProblemError, conflict, not_found
 from faircount.server.common.tokens import Caller
@@ -61,23 +64,39 @@ class AggregatorSteps:
     Attributes:
         server: database, keys and anchor
         states: the stored states
-        step_maker: makes long steps in other processes
+        workers: do long work in other processes
     """
 
     server: Server
     states: States[Aggregator]
-    step_maker: StepMaker
+    workers: Workers
 
     async def make(self, survey: bytes, body: bytes, *, in_worker: bool) -> Replies:
         """Handle a message of the coordinator; the step is on disk when this returns its replies.
 
-        in_worker: whether to make the step in another process
+        in_worker: whether to do what takes long in another process
         """
+        computed = MemoryRows()
+        if in_worker:
+            computed = await self._work_ahead(survey, body)
         while True:
             await self._finish_started(survey, body)
-            out = await self._attempt(survey, body, in_worker=in_worker)
+            out = await self._attempt(survey, body, computed, in_worker=in_worker)
             if out is not None:
                 return out
+
+    async def _work_ahead(self, survey: bytes, body: bytes) -> MemoryRows:
+        """Do work for a message before its step, beside that for other messages.
+
+        The rows that the step then reads. The step checks the message itself, and uses only rows
+        that were computed for exactly this message.
+        """
+        async with self.server.database.read() as tx:
+            read = await self._read(tx, survey)
+            work = await asyncio.to_thread(_find_work, read, body)
+        if work is None:
+            return MemoryRows()
+        return work.rows(await self.workers.run(work))
 
     async def _finish_started(self, survey: bytes, body: bytes) -> None:
         """Make the step that was started in this population, unless it is for this message."""
@@ -98,9 +117,11 @@ class AggregatorSteps:
         key = self.server.keys.get(state_key_name(other.id, other.generation))
         started = key.decrypt(_place(other.id), bytes(found["encrypted"]))
         if (other.id, started) != (survey, body):
-            await self._attempt(other.id, started, in_worker=False)
+            await self._attempt(other.id, started, MemoryRows(), in_worker=False)
 
-    async def _attempt(self, survey: bytes, body: bytes, *, in_worker: bool) -> Replies | None:
+    async def _attempt(
+        self, survey: bytes, body: bytes, computed: MemoryRows, *, in_worker: bool
+    ) -> Replies | None:
         """Make and write one step; None if something else was written meanwhile."""
         step_input = None
         # The step reads its rows while it is made, so the block lasts as long as it does.
@@ -111,9 +132,9 @@ class AggregatorSteps:
                     StepInput.of, read.state, read.loaded.rows, read.ledger, body
                 )
             if step_input is None:
-                step = await asyncio.to_thread(_make_here, read, body)
+                step = await asyncio.to_thread(_make_here, read, body, computed)
         if step_input is not None:
-            step_result = await self.step_maker.step(step_input)
+            step_result = await self.workers.run(step_input)
             step = await asyncio.to_thread(step_result.step)
         check_manifest_parts(read.row.invited, step)
         # Only a step that signs a statement advances the anchor.
@@ -198,9 +219,19 @@ class AggregatorSteps:
         return anchored
 
 
-def _make_here(read: Read, body: bytes) -> Step[Aggregator]:
+def _find_work(read: Read, body: bytes) -> WorkAhead | None:
+    """What another process can do before the step for this message is made."""
+    signed = decode_signed(body)
+    if not isinstance(signed, Signed):
+        return None
+    rules = read.state.params.topology.aggregator
+    return rules.work_ahead(read.state, StepRows(read.loaded.rows), decode(signed.payload))
+
+
+def _make_here(read: Read, body: bytes, computed: MemoryRows) -> Step[Aggregator]:
     """Make a step in this process, in a thread."""
-    _, step = aggregate_with(read.ledger, read.state, decode_signed(body), read.loaded.rows)
+    rows = RowsWith(read.loaded.rows, computed)
+    _, step = aggregate_with(read.ledger, read.state, decode_signed(body), rows)
     return step
 
 

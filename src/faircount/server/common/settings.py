@@ -271,8 +271,11 @@ class AggregatorSettings(ServerSettings, frozen=True, kw_only=True, forbid_unkno
     ] = ""
     processes: Annotated[
         int,
-        _describe("How many processes decrypt large batches; each works on one part at a time."),
-    ] = 1
+        _describe(
+            "How many processes decrypt large batches; each works on one part at a time. 0: as "
+            "many as the machine has cores."
+        ),
+    ] = 0
     scheduler: Annotated[
         str,
         _describe(

@@ -14,7 +14,7 @@ have a task of their own: an aggregator that answers slowly delays results and n
 import asyncio
 import logging
 from asyncio import sleep
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +22,11 @@ from secrets import randbelow
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ProtocolError, StorageError
+from faircount.protocol import Message
 from faircount.protocol.roles.limits import MAX_SERVER_MESSAGES
+from faircount.protocol.topologies.two_servers.messages import NextPartRequest, VerifiedPart
+from faircount.protocol.wire.codec import peek_class
+from faircount.protocol.wire.messages import ShareBatch, Signed
 from faircount.server.coordinator.aggregator_connection import (
     AggregatorConnection,
     AggregatorError,
@@ -45,7 +49,20 @@ IDLE_SECONDS = 1.0
 MAX_SURVEYS = 16
 """How many surveys one worker takes up together."""
 
+PARTS_AT_ONCE = 8
+"""How many parts of a large batch are on their way to the aggregator at the same time."""
+
+Answers = tuple[Message, ...] | None
+"""The aggregator's answers to a message; None if it still works on it."""
+Send = Callable[[Message], Awaitable[Answers]]
+"""Sends a message about one survey to the aggregator."""
+
 _log = logging.getLogger("faircount.coordinator")
+
+
+def _content_class(message: Message) -> type[Message] | None:
+    """The kind of content that a server has signed; the signature is verified elsewhere."""
+    return peek_class(message.payload) if isinstance(message, Signed) else None
 
 
 def pause_after(tries: int) -> int:
@@ -260,6 +277,11 @@ class Scheduler:
             return
         waiting = list(pending_messages.messages)
         people = (await self.service.server.params(survey)).n_max
+        key = pending_messages.key
+
+        async def send(message: Message) -> Answers:
+            return await self.aggregator.send(key, survey, message, people)
+
         sent = 0
         while waiting:
             # A dishonest aggregator could otherwise keep the coordinator busy for ever.
@@ -269,14 +291,53 @@ class Scheduler:
                     f"the coordinator and the aggregator exchanged {MAX_SERVER_MESSAGES} messages "
                     "without finishing"
                 )
-            answers = await self.aggregator.send(
-                pending_messages.key, survey, waiting.pop(0), people
-            )
+            answers = await self._send(survey, waiting.pop(0), send)
             if answers is None:
                 # The aggregator still works on a long message: ask again later.
                 return
             for answer in answers:
                 waiting += await self.service.receive_statement(survey, answer)
+
+    async def _send(self, survey: bytes, message: Message, send: Send) -> Answers:
+        """Send a message, or all parts that may be sent together with it."""
+        if _content_class(message) is ShareBatch:
+            numbers = await self.service.parts_to_send(survey)
+            if len(numbers) > 1:
+                return await self._send_parts(survey, numbers, send)
+        return await send(message)
+
+    async def _send_parts(
+        self, survey: bytes, numbers: Sequence[int], send: Send
+    ) -> tuple[Message, ...]:
+        """Send share batches, several at a time, and return what else the aggregator answers.
+
+        The aggregator verifies parts independently of each other, so they need not wait for its
+        requests. What it has found about each is stored at once; the set of accepted reports,
+        which comes with the last one, is handled after all of them.
+        """
+        waiting = iter(numbers)
+        others = list[Message]()
+
+        async def send_some() -> None:
+            for number in waiting:
+                batch = await self.service.share_batch(survey, number)
+                if batch is None:
+                    return
+                for answer in await send(batch) or ():
+                    content = _content_class(answer)
+                    if content is VerifiedPart:
+                        await self.service.receive_statement(survey, answer)
+                    # It is on its way, or is sent again after a pause.
+                    elif content is not NextPartRequest:
+                        others.append(answer)
+
+        results = await asyncio.gather(
+            *(send_some() for _ in range(PARTS_AT_ONCE)), return_exceptions=True
+        )
+        # All have stopped: nothing goes on behind the back of whoever handles the problem.
+        for problem in filter(None, results):
+            raise problem
+        return tuple(others)
 
     async def _release_lease(self, survey: bytes, problem: str) -> None:
         """Give the lease back; a conversation that is not finished is tried again after a pause."""

@@ -17,6 +17,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 from faircount.core.errors import FaircountError, ProtocolError
 from faircount.protocol import (
@@ -40,7 +41,7 @@ from faircount.protocol.roles.coordinator import (
 )
 from faircount.protocol.roles.limits import decode_upload
 from faircount.protocol.roles.reissue import reissue
-from faircount.protocol.roles.rows import RowsAfter
+from faircount.protocol.roles.rows import RowsAfter, StepRows
 from faircount.protocol.survey.endings import TOO_FEW, EndCode, Ending, ending_of
 from faircount.protocol.survey.phases import FINAL, Phase
 from faircount.protocol.wire.codec import Party
@@ -76,6 +77,8 @@ A restored coordinator ends no phase until it has resynchronized.
 
 INVITED = "invited"
 """The table with a row for every invitation, exchanged ones included."""
+
+T = TypeVar("T")
 
 Change = Callable[[Loaded[Coordinator]], Step[Coordinator]]
 """Makes a step that may read any row of the survey. It waits for the database, so it runs in a
@@ -222,13 +225,36 @@ class CoordinatorService:
 
     async def pending_messages(self, survey: bytes) -> PendingMessages | None:
         """The messages that the aggregator has not answered; None before the survey is open."""
+        return await self._read(
+            survey,
+            lambda loaded: PendingMessages(loaded.state.key, resume(loaded.state, loaded.rows)),
+        )
+
+    async def parts_to_send(self, survey: bytes) -> Sequence[int]:
+        """Numbers of the share batches that may be sent at the same time now."""
+        found = await self._read(
+            survey,
+            lambda loaded: loaded.state.rules.parts_to_send(loaded.state, StepRows(loaded.rows)),
+        )
+        return found or ()
+
+    async def share_batch(self, survey: bytes, number: int) -> Message | None:
+        """One of these share batches; None if it must not leave any more."""
+        out = await self._read(
+            survey,
+            lambda loaded: loaded.state.rules.share_batch(
+                loaded.state, StepRows(loaded.rows), number
+            ),
+        )
+        return out[0] if out else None
+
+    async def _read(self, survey: bytes, look: Callable[[Loaded[Coordinator]], T]) -> T | None:
+        """What a function finds in a survey, in a thread; None before the survey is open."""
         async with self.server.database.read() as tx:
             row = await states.find(tx, survey)
             if row is None or row.main_nonce is None:
                 return None
-            loaded = await self.states.load(tx, row)
-            messages = await asyncio.to_thread(resume, loaded.state, loaded.rows)
-            return PendingMessages(loaded.state.key, messages)
+            return await asyncio.to_thread(look, await self.states.load(tx, row))
 
     # --- the aggregator
 

@@ -7,6 +7,7 @@ import pytest
 from faircount.protocol.roles.rows import (
     MemoryRows,
     RowsAfter,
+    RowsWith,
     RowWrite,
     StepRows,
     StoredRow,
@@ -119,14 +120,17 @@ def test_rows_after_a_step_are_those_that_it_leaves() -> None:
     assert found == [StoredRow(b"first"), StoredRow(b"new"), StoredRow(b"stays"), None]
 
 
-def test_what_a_step_found_in_a_table_holds_until_it_writes_there() -> None:
-    rows = StepRows(MemoryRows())
-    rows.note_found("first_messages", b"manifest")
-    rows.manifest_parts.overwrite(b"part", b"x")
-    assert rows.has_found("first_messages", b"manifest")
-    assert not rows.has_found("first_messages", b"another")
-    rows.write("first_messages", b"user", StoredRow(b"x"))
-    assert not rows.has_found("first_messages", b"manifest")
-    rows.note_found("first_messages", b"manifest")
-    rows.scrub("first_messages")
-    assert not rows.has_found("first_messages", b"manifest")
+def test_rows_computed_ahead_are_read_and_what_is_stored_counts_first() -> None:
+    stored = MemoryRows([RowWrite("part_verifications", part_key(0), FIRST)])
+    ahead = [RowWrite("part_verifications", part_key(number), OTHER) for number in (0, 1)]
+    reader = RowsWith(stored, MemoryRows(ahead))
+    found = [reader.find("part_verifications", part_key(number)) for number in range(3)]
+    assert found == [StoredRow(FIRST), StoredRow(OTHER), None]
+    # Nothing of it is stored: a step that goes through a table does not see it.
+    assert list(reader.keys("part_verifications")) == [part_key(0)]
+    assert reader.count("part_verifications") == 1
+    rows = StepRows(reader)
+    assert rows.step(None).rows == ()
+    rows.part_verifications.overwrite(part_key(1), OTHER)
+    stored.apply(rows.step(None))
+    assert stored.count("part_verifications") == 2

@@ -45,10 +45,10 @@ LAYOUTS = {
     "masked-client": "b81d52f983064cfb",
     "masked-coordinator": "a420c6d5198d8859",
     "peers-coordinator": "b4727845d21efb9e",
-    "servers-aggregator": "a0b78d9a47d929e5",
+    "servers-aggregator": "5cfa0f8b13c98745",
     "servers-manifest-parts": "4e2fec47d6e10072",
     "servers-client": "3e922ee559ca1958",
-    "servers-coordinator": "45761ecdc50bc5d5",
+    "servers-coordinator": "b9b1ac7c4aeab580",
     "two-stage-client": "2d0d30da3c40ab63",
     "two-stage-coordinator": "0d2541c3a7eb96e8",
 }

@@ -18,7 +18,11 @@ from faircount.protocol.survey.endings import OTHER_VALUE, EndCode
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.survey.server_secrets import noise_stream
 from faircount.protocol.topologies.two_servers import user as servers_user
-from faircount.protocol.topologies.two_servers.messages import AcceptedReports, AggregateShare
+from faircount.protocol.topologies.two_servers.messages import (
+    AcceptedReports,
+    AggregateShare,
+    hash_of_verified,
+)
 from faircount.protocol.topologies.two_servers.reports import (
     compute_verifier_shares,
     derive_query,
@@ -185,10 +189,23 @@ def play_to_reservation(proven, **terms):
     return play, batch
 
 
+def judge(play, batch):
+    """What the honest aggregator says about the only part, and its set."""
+    verified, accepted = play.send_to_s2(batch)
+    return play.read_from_s2(verified), play.read_from_s2(accepted)
+
+
+def show(play, verified, accepted):
+    """The coordinator's answer to what a dishonest aggregator says; its hash is the right one."""
+    assert play.send_to_s1(play.by_s2(verified)) == ()
+    named = replace(accepted, verified=hash_of_verified([verified]))
+    return play.send_to_s1(play.by_s2(named))
+
+
 def test_an_aggregator_that_rejects_a_valid_report_gets_no_sum(proven) -> None:
     play, batch = play_to_reservation(proven)
-    true = play.read_from_s2(play.send_to_s2(batch)[0])
-    out = play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, with_members(play, range(5), true)))
+    verified, accepted = judge(play, batch)
+    out = show(play, verified, with_members(play, range(5), accepted))
     assert b"verifier shares" in find_message(out, Aborted).detail
     assert not any(isinstance(parse(message.payload), AggregateShare) for message in out)
 
@@ -198,8 +215,8 @@ def test_an_aggregator_that_accepts_an_invalid_report_gets_no_sum(proven) -> Non
     play.answer_all(skip=(0,))
     play.sends(0, INVALID["two votes"](report_layout_of(play.params.mechanism), play.entropy))
     (batch,) = play.send_to_s1(play.send_to_s2(play.deadline()[0])[0])
-    true = play.read_from_s2(play.send_to_s2(batch)[0])
-    out = play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, with_members(play, range(6), true)))
+    verified, accepted = judge(play, batch)
+    out = show(play, verified, with_members(play, range(6), accepted))
     assert b"verifier shares" in find_message(out, Aborted).detail
 
 
@@ -209,8 +226,8 @@ def test_an_aggregator_that_accepts_an_invalid_report_gets_no_sum(proven) -> Non
 )
 def test_a_set_without_its_verifier_shares_gets_no_sum(proven, change) -> None:
     play, batch = play_to_reservation(proven)
-    true = play.read_from_s2(play.send_to_s2(batch)[0])
-    out = play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, replace(true, **change)))
+    verified, accepted = judge(play, batch)
+    out = show(play, replace(verified, **change), accepted)
     assert isinstance(find_message(out, Aborted), Aborted)
 
 
@@ -220,36 +237,30 @@ def test_a_set_without_its_verifier_shares_gets_no_sum(proven, change) -> None:
 def test_verifier_shares_are_about_decrypted_reports_and_nothing_else(proven, changed) -> None:
     """The aggregator states that it could not decrypt a share, and accepts the report."""
     play, batch = play_to_reservation(proven)
-    true = play.read_from_s2(play.send_to_s2(batch)[0])
+    verified, accepted = judge(play, batch)
     layout = report_layout_of(play.params.mechanism)
-    fewer = pack_verifier_shares(
-        unpack_verifier_shares(true.verifier_shares, layout, 6)[:5], layout
-    )
+    shares = verified.verifier_shares
+    fewer = pack_verifier_shares(unpack_verifier_shares(shares, layout, 6)[:5], layout)
     changes = {
         "a member whose share was not decrypted": replace(
-            true, decrypted=bitmap(range(5), 6), verifier_shares=fewer
+            verified, decrypted=bitmap(range(5), 6), verifier_shares=fewer
         ),
-        "verifier shares about nobody": replace(
-            true, verifier_shares=true.verifier_shares + true.verifier_shares
-        ),
+        "verifier shares about nobody": replace(verified, verifier_shares=shares + shares),
     }
-    out = play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, changes[changed]))
+    out = show(play, changes[changed], accepted)
     assert b"verifier shares" in find_message(out, Aborted).detail
 
 
 def test_an_aggregator_can_leave_somebody_out_by_shifted_verifier_shares(proven) -> None:
     """No proof prevents this, and the documentation states it: the others are counted."""
     play, batch = play_to_reservation(proven)
-    true = play.read_from_s2(play.send_to_s2(batch)[0])
+    verified, accepted = judge(play, batch)
     layout = report_layout_of(play.params.mechanism)
-    answers = unpack_verifier_shares(true.verifier_shares, layout, 6)
+    answers = unpack_verifier_shares(verified.verifier_shares, layout, 6)
     answers[5, -1] = (int(answers[5, -1]) + 1) % layout.q
-    shifted = replace(
-        with_members(play, range(5), true), verifier_shares=pack_verifier_shares(answers, layout)
-    )
-    assert find_message(
-        play.send_to_s1(sign(play.s2.key, Party.AGGREGATOR, shifted)), AggregateShare
-    ).total
+    shifted = replace(verified, verifier_shares=pack_verifier_shares(answers, layout))
+    out = show(play, shifted, with_members(play, range(5), accepted))
+    assert find_message(out, AggregateShare).total
 
 
 def test_a_coordinator_that_changes_a_share_loses_that_report(proven) -> None:
@@ -264,10 +275,9 @@ def test_a_coordinator_that_changes_a_share_loses_that_report(proven) -> None:
     answers = pack_verifier_shares(
         compute_verifier_shares(derive_query(play.params, layout, values), shares), layout
     )
-    (included,) = play.send_to_s2(
-        play.by_s1(replace(parse(batch.payload), verifier_shares=answers))
-    )
-    assert play.read_from_s2(included).members == bytes([0b111011])
+    changed = play.by_s1(replace(parse(batch.payload), verifier_shares=answers))
+    _, accepted = judge(play, changed)
+    assert accepted.members == bytes([0b111011])
 
 
 def test_a_repeated_batch_with_other_verifier_shares_gets_the_stored_set(proven) -> None:
@@ -284,7 +294,8 @@ def test_a_result_that_hides_refused_reports_is_not_taken(proven) -> None:
     play.settle((batch,))
     true = statement_of(play, Published)
     again, batch = play_to_reservation(proven)
-    again.send_to_s1(again.send_to_s2(batch)[0])
+    for statement in again.send_to_s2(batch):
+        again.send_to_s1(statement)
     (answer,) = again.send_to_s1(sign(again.s2.key, Party.AGGREGATOR, replace(true, rejected=2)))
     assert answer.why is Reason.WRONG_DIGEST
 
@@ -338,9 +349,15 @@ def test_a_restored_coordinator_sends_the_same_sum_with_the_same_noise(proven, m
     (manifest,) = play.deadline()
     saved = play.s1.copy()
     (batch,) = play.send_to_s1(play.send_to_s2(manifest)[0])
-    (first,) = play.send_to_s1(play.send_to_s2(batch)[0])
+    verified, accepted = play.send_to_s2(batch)
+    play.send_to_s1(verified)
+    (first,) = play.send_to_s1(accepted)
     play.s1, (sync_request,) = saved.do(start_resync)
-    (again,) = play.send_to_s1(play.send_to_s2(sync_request)[0])
+    # The restored coordinator has the set, and asks for the verified part again.
+    (same_batch,) = play.send_to_s1(play.send_to_s2(sync_request)[0])
+    assert parse(same_batch.payload) == parse(batch.payload)
+    assert play.send_to_s2(same_batch) == (verified, accepted)
+    (again,) = play.send_to_s1(verified)
     assert isinstance(parse(again.payload), AggregateShare)
     assert parse(again.payload) == parse(first.payload)
 

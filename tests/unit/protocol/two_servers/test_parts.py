@@ -10,7 +10,7 @@ from itertools import chain
 import pytest
 from stored_rows import spoil
 
-from faircount.protocol import SERVERS, MemoryRows, Step, aggregate, end_phase, resume
+from faircount.protocol import SERVERS, MemoryRows, Step, end_phase, resume
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.aggregator import abort_after_restore
 from faircount.protocol.roles.rows import RowWrite, part_key
@@ -33,9 +33,18 @@ from faircount.protocol.topologies.two_servers.messages import (
     BatchManifest,
     ManifestEntry,
     NextPartRequest,
+    PartReports,
+    RecordedPart,
+    RecordedPartRequest,
+    VerifiedPart,
+)
+from faircount.protocol.topologies.two_servers.part_reports import ServersState
+from faircount.protocol.topologies.two_servers.reports import (
+    report_layout_of,
+    unpack_verifier_shares,
 )
 from faircount.protocol.wire.codec import encode, parse
-from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, marks_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import (
     FinalStatement,
     InclusionProof,
@@ -101,47 +110,47 @@ def test_parts_are_handed_on_as_they_are_made(stage) -> None:
     taken = []
 
     def sink(write) -> None:
-        taken.append(write.key)
+        taken.append((write.table, write.key))
         play.s1.rows.write([write])
 
     step = end_phase(play.s1.state, reader=play.s1.rows, sink=sink)
-    assert taken == [part_key(number) for number in range(3)]
+    both = [[("manifest_parts", part_key(k)), ("report_parts", part_key(k))] for k in range(4)]
+    # The last part of the manifest is in the state.
+    assert taken == [*chain.from_iterable(both[:-1]), both[-1][1]]
     assert step.rows == ()
     play.s1 = play.s1.after(step)
     play.settle(step.messages)
     assert play.counts() == [1] * 7
 
 
-def test_each_message_between_the_servers_has_the_entries_of_one_part(stage) -> None:
-    play = play_to_deadline(stage, 7)
-    waiting = list(resume(play.s1.state, play.s1.rows))
-    sent = []
+def deliver_all(play, out):
+    """Deliver everything between the servers, in order; yield the content of each message."""
+    waiting = list(out)
     while waiting:
         message = waiting.pop(0)
-        content = parse(message.payload)
-        sent.append(
-            (
-                type(content).__name__,
-                len(getattr(content, "entries", getattr(content, "encrypted_shares", ()))),
-            )
-        )
+        yield parse(message.payload)
         waiting += (
             play.send_to_s2(message)
             if play.read_from_s2(message) is None
             else play.send_to_s1(message)
         )
-    next_request = [("NextPartRequest", 0)]
+
+
+def test_each_message_between_the_servers_has_the_entries_of_one_part(stage) -> None:
+    play = play_to_deadline(stage, 7)
+    sent = []
+    for content in deliver_all(play, resume(play.s1.state, play.s1.rows)):
+        size = len(getattr(content, "entries", getattr(content, "encrypted_shares", ())))
+        sent.append((type(content).__name__, size))
+    next_request = ("NextPartRequest", 0)
     sizes = (2, 2, 2, 1)
-    manifests = list(
-        chain.from_iterable([("BatchManifest", size), *next_request] for size in sizes)
-    )[:-1]
-    batches = list(chain.from_iterable([("ShareBatch", size), *next_request] for size in sizes))[
-        :-1
-    ]
+    verified = [("VerifiedPart", 0)] if play.params.proven else []
+    manifests = [[("BatchManifest", size), next_request] for size in sizes]
+    batches = [[("ShareBatch", size), *verified, next_request] for size in sizes]
     assert sent == [
-        *manifests,
+        *list(chain.from_iterable(manifests))[:-1],
         ("Reservation", 0),
-        *batches,
+        *list(chain.from_iterable(batches))[:-1],
         ("AcceptedReports", 0),
         ("AggregateShare", 0),
         ("Published", 0),
@@ -166,13 +175,27 @@ def test_the_set_is_that_of_a_manifest_in_one_piece(stage, monkeypatch) -> None:
             play.s1.rows.table("first_messages")[user].hash = hash_of(
                 play.s1.view.first_messages[user]
             )
-        play.settle(play.deadline())
-        sets.append(play.s1.accepted.message)
+        contents = list(deliver_all(play, play.deadline()))
+        verified = [content for content in contents if isinstance(content, VerifiedPart)]
+        accepted = play.s1.accepted.message
+        sets.append((accepted.members, accepted.root, *join_verified(play, verified, size)))
         assert sorted(play.counts()) == [0, 0, 1, 1, 1, 1, 1]
-    assert [(accepted.members, accepted.root, accepted.decrypted) for accepted in sets[:1]] == [
-        (accepted.members, accepted.root, accepted.decrypted) for accepted in sets[1:]
-    ]
-    assert sets[0].members == bitmap([0, 2, 3, 5, 6], 7)
+        assert (accepted.verified != bytes(32)) == play.params.proven
+    assert sets[0] == sets[1]
+    assert sets[0][0] == bitmap([0, 2, 3, 5, 6], 7)
+    assert sets[0][2] == ([1, 0, 1, 1, 0, 1, 1] if play.params.proven else [])
+
+
+def join_verified(play, verified, size: int) -> tuple[list[int], list[list[int]]]:
+    """Which of 7 reports were decrypted, and the verifier shares of those, over all parts."""
+    decrypted = []
+    shares = []
+    for part in verified:
+        marks = marks_of(part.decrypted, min(size, 7 - part.number * size))
+        decrypted += marks.astype(int).tolist()
+        layout = report_layout_of(play.params.mechanism)
+        shares += unpack_verifier_shares(part.verifier_shares, layout, int(marks.sum())).tolist()
+    return decrypted, shares
 
 
 def test_every_message_may_be_lost_or_come_twice(stage) -> None:
@@ -208,36 +231,6 @@ def test_both_servers_continue_from_their_stored_bytes_after_every_message(stage
         waiting += play.send_to_s2(message) if to_s2 else play.send_to_s1(message)
         play.s1 = reload(play.s1)
         play.s2 = reload(play.s2, play.s2.ledger)
-    assert play.counts() == [1] * 7
-
-
-def test_a_step_about_a_part_needs_no_more_than_that_part(stage) -> None:
-    """Another process gets the MAC keys of one part, that part, and the verifications of others."""
-    play = play_to_deadline(stage, 7)
-    waiting = list(resume(play.s1.state, play.s1.rows))
-    given = []
-    while waiting:
-        message = waiting.pop(0)
-        if play.read_from_s2(message) is not None:
-            waiting += play.send_to_s1(message)
-            continue
-        content = parse(message.payload)
-        small = SERVERS.aggregator.rows_for(play.s2.state, play.s2.view, content)
-        if small is not None:
-            sizes = (
-                small.count(table) for table in ("mac_keys", "manifest_parts", "part_verifications")
-            )
-            given.append((type(content).__name__, *sizes))
-            step = aggregate(play.s2.state, message, small)
-            play.s2 = play.s2.after(step)
-            waiting += step.messages
-        else:
-            given.append((type(content).__name__,))
-            waiting += play.send_to_s2(message)
-    assert given == [
-        *[("BatchManifest", 2, 0, 0)] * 3, ("BatchManifest",),
-        *[("ShareBatch", 2, 1, 0)] * 3, ("ShareBatch", 1, 0, 3), ("AggregateShare", 0, 0, 0),
-    ]  # fmt: skip
     assert play.counts() == [1] * 7
 
 
@@ -297,7 +290,8 @@ def test_a_manifest_that_goes_on_otherwise_replaces_the_rest(stage, recorded, lo
     play.s1 = play.s1.replace_fields(
         manifest=last,
         manifest_hash=hash_of(last),
-        topology_state=replace(play.s1.topology_state, earlier=tuple(map(hash_of, earlier))),
+        # The copies are of the other manifest.
+        topology_state=ServersState(tuple(map(hash_of, earlier))),
     )
     play.settle(resume(play.s1.state, play.s1.rows))
     assert play.s1.phase is play.s2.phase is Phase.PUBLISHED
@@ -412,23 +406,20 @@ def test_the_coordinator_aborts_when_a_part_is_refused_for_good(stage) -> None:
         assert b"more than 1 users" in play.s1.final.message.detail
 
 
-def test_encrypted_shares_are_requested_in_order(stage) -> None:
-    play = play_to_deadline(stage)
-    for part in parts(play):
-        answers = play.send_to_s2(play.by_s1(part))
-    (first,) = play.send_to_s1(answers[0])
+def test_the_aggregator_asks_for_the_first_part_that_it_lacks(stage) -> None:
+    play, first = play_to_reservation(stage)
     batch = parse(first.payload)
-    (next_request,) = play.send_to_s2(play.by_s1(replace(batch, number=2)))
-    assert play.read_from_s2(next_request) == NextPartRequest(
-        play.params.survey, play.s1.manifest_hash, 0
-    )
-    (next_request,) = play.send_to_s2(first)
+    # The encrypted shares of one part do not pass for those of another.
+    assert refusal(play, replace(batch, number=2)) is Reason.WRONG_SHARES
+    assert refusal(play, replace(batch, number=3)) is Reason.MALFORMED
+    assert not play.s2.has_answer_data
+    (*_, next_request) = answers = play.send_to_s2(first)
     assert play.read_from_s2(next_request) == NextPartRequest(
         play.params.survey, play.s1.manifest_hash, 1
     )
     assert play.s2.has_answer_data
     assert refusal(play, replace(batch, number=1)) is Reason.WRONG_SHARES
-    assert play.send_to_s2(first) == (next_request,)
+    assert play.send_to_s2(first) == answers
 
 
 @pytest.mark.parametrize("end", ["two keys", "too few", "closed"])
@@ -455,7 +446,7 @@ def test_a_refused_last_part_changes_nothing(stage, end) -> None:
         )
     if end == "closed":
         play.s2 = play.s2.replace_fields(ledger=ledger.close_after_restore(()))
-    before = play.s2
+    before = play.s2.copy()
     assert isinstance(play.read_from_s2(play.send_to_s2(play.by_s1(bad))[0]), Refusal)
     assert play.s2 == before
     again = [replace(entries[0], public_key=bytes(32)), entries[4]]
@@ -471,7 +462,7 @@ def test_a_refused_manifest_in_one_part_changes_nothing(stage) -> None:
     play = play_to_deadline(stage)
     first, *_ = parts(play)
     play.send_to_s2(play.by_s1(first))
-    before = play.s2
+    before = play.s2.copy()
     few = BatchManifest(
         play.params.survey,
         play.params.digest,
@@ -479,6 +470,25 @@ def test_a_refused_manifest_in_one_part_changes_nothing(stage) -> None:
     )
     assert refusal(play, few) is Reason.TOO_FEW
     assert play.s2 == before
+
+
+def test_a_refused_part_makes_nobody_authentic(stage) -> None:
+    """A dishonest coordinator shows invented people, and then a few real ones in their place.
+
+    The real ones are refused, because they are too few. Their valid MACs must not be recorded for
+    the invented ones.
+    """
+    play = play_to_deadline(stage, 8, minimum=4)
+    entries = list(iterate_entries(play.s1.state, play.s1.view))
+    invented = [replace(entry, mac=bytes(32)) for entry in entries[:2]]
+    first, *rest = split_into_parts(play.params, [*invented, *entries[2:]])
+    play.send_to_s2(play.by_s1(first))
+    few = BatchManifest(play.params.survey, play.params.digest, tuple(entries[:2]))
+    assert refusal(play, few) is Reason.TOO_FEW
+    for part in rest:
+        answers = play.send_to_s2(play.by_s1(part))
+    assert isinstance(play.read_from_s2(answers[0]), Reservation)
+    assert play.s2.view.authentic_entries[part_key(0)] == bitmap([], 2)
 
 
 # --- what the coordinator does not do -------------------------------------------------------------
@@ -492,13 +502,12 @@ def play_to_reservation(stage, n: int = 6):
     return play, batch
 
 
-@pytest.mark.parametrize(
-    "change", [{"number": 0}, {"number": 3}, {"number": 99}, {"recorded": bytes(32)}]
-)
+@pytest.mark.parametrize("change", [{"number": 3}, {"number": 99}, {"recorded": bytes(32)}])
 def test_an_aggregator_with_another_manifest_gets_no_encrypted_shares(stage, change) -> None:
-    play, _ = play_to_reservation(stage)
-    next_request = replace(NextPartRequest(play.params.survey, play.s1.manifest_hash, 1), **change)
-    assert play.send_to_s1(play.by_s2(next_request)) == ()
+    play, batch = play_to_reservation(stage)
+    next_request = NextPartRequest(play.params.survey, play.s1.manifest_hash, 0)
+    assert play.send_to_s1(play.by_s2(next_request)) == (batch,)
+    assert play.send_to_s1(play.by_s2(replace(next_request, **change))) == ()
 
 
 @pytest.mark.parametrize(
@@ -539,18 +548,31 @@ def test_no_encrypted_share_leaves_after_the_coordinator_aborted(stage) -> None:
         )
 
 
-def spoil_encrypted_share(play, number: int) -> None:
-    """Damage the encrypted share of one report where the coordinator stores it."""
-    user = sorted(play.s1.view.first_messages)[number]
+def spoil_report(play, at: int) -> None:
+    """Damage the encrypted share of one report where the coordinator stores the report."""
+    user = sorted(play.s1.view.first_messages)[at]
     report = play.s1.view.first_messages[user]
     damaged = replace(report, encrypted_share=bytes(len(report.encrypted_share)))
     spoil(play.s1, "first_messages", user, damaged)
 
 
+def spoil_copy(play, number: int) -> None:
+    """Damage the copy of one part: each of its shares, and each encrypted share."""
+    copy = play.s1.view.report_parts[part_key(number)]
+    damaged = PartReports(bytes(len(copy.shares)), bytes(len(copy.encrypted_shares)))
+    spoil(play.s1, "report_parts", part_key(number), damaged)
+
+
+def lose_report(play, at: int) -> None:
+    """Damage a report, and the copy of its part."""
+    spoil_report(play, at)
+    spoil_copy(play, at // 2)
+
+
 def test_the_coordinator_aborts_when_a_later_share_is_lost(stage) -> None:
     play, batch = play_to_reservation(stage)
-    (next_request,) = play.send_to_s2(batch)
-    spoil_encrypted_share(play, 3)
+    (*_, next_request) = play.send_to_s2(batch)
+    lose_report(play, 3)
     play.send_to_s1(next_request)
     assert play.s1.final.message.code == EndCode.REPORTS_LOST
 
@@ -559,35 +581,111 @@ def test_no_share_is_sent_if_one_was_lost_before_the_reservation(stage) -> None:
     play = play_to_deadline(stage)
     for part in parts(play):
         answers = play.send_to_s2(play.by_s1(part))
-    spoil_encrypted_share(play, 5)
+    lose_report(play, 5)
     (request,) = play.send_to_s1(answers[0])
     assert play.s1.reservation is not None
     assert parse(request.payload).code == EndCode.REPORTS_LOST
 
 
-def test_nothing_is_added_up_if_a_report_was_lost_before_the_set(stage) -> None:
+def play_to_set(stage):
+    """Play until the aggregator has fixed its set; return its statement, which is on its way."""
     play, message = play_to_reservation(stage)
     while True:
-        (answer,) = play.send_to_s2(message)
+        *verified, answer = play.send_to_s2(message)
+        for found in verified:
+            assert play.send_to_s1(found) == ()
         if isinstance(parse(answer.payload), AcceptedReports):
-            break
+            return play, answer
         (message,) = play.send_to_s1(answer)
-    spoil_encrypted_share(play, 5)
+
+
+def test_nothing_is_added_up_if_a_report_was_lost_before_the_set(stage) -> None:
+    play, answer = play_to_set(stage)
+    lose_report(play, 5)
     (request,) = play.send_to_s1(answer)
     assert play.s1.accepted is not None
     assert play.s1.topology_state.total is None
     assert parse(request.payload).code == EndCode.REPORTS_LOST
 
 
-def sync_state(play, last: BatchManifest, earlier, *statements):
+def when_reservation_comes(stage):
+    play = play_to_deadline(stage)
+    for part in parts(play):
+        answers = play.send_to_s2(play.by_s1(part))
+    return play, answers[0]
+
+
+def when_next_part_is_asked_for(stage):
+    play, batch = play_to_reservation(stage)
+    (*verified, answer) = play.send_to_s2(batch)
+    for found in verified:
+        play.send_to_s1(found)
+    return play, answer
+
+
+@pytest.mark.parametrize(
+    "arrives", [when_reservation_comes, when_next_part_is_asked_for, play_to_set]
+)
+def test_a_damaged_copy_is_made_good_from_the_reports(stage, arrives) -> None:
+    play, answer = arrives(stage)
+    for number in range(3):
+        spoil_copy(play, number)
+    play.settle(play.send_to_s1(answer))
+    assert play.counts() == [1] * 6
+
+
+@pytest.mark.parametrize(
+    "arrives", [when_reservation_comes, when_next_part_is_asked_for, play_to_set]
+)
+def test_damaged_reports_do_not_matter_once_they_are_copied(stage, arrives) -> None:
+    play, answer = arrives(stage)
+    for at in range(6):
+        spoil_report(play, at)
+    play.settle(play.send_to_s1(answer))
+    assert play.counts() == [1] * 6
+
+
+@pytest.mark.parametrize(
+    "arrives", [when_reservation_comes, when_next_part_is_asked_for, play_to_set]
+)
+def test_the_copy_of_another_part_is_not_taken(stage, arrives) -> None:
+    """Not even if a disk exchanges whole rows, each of them intact."""
+    play, answer = arrives(stage)
+    first, second = (play.s1.view.report_parts[part_key(number)] for number in (1, 2))
+    spoil(play.s1, "report_parts", part_key(1), second)
+    spoil(play.s1, "report_parts", part_key(2), first)
+    play.settle(play.send_to_s1(answer))
+    assert play.counts() == [1] * 6
+
+
+def sync_state(play, last: BatchManifest, *statements):
     """A sync state of a dishonest aggregator, with this manifest and these statements."""
     links = []
     for message in statements:
         before = compute_chain_link(links[-1]) if links else UNCHAINED
         links.append(play.by_s2(message, ChainLink(before.number + 1, before.hash)))
-    return play.by_s2(
-        SyncState(play.params.survey, b"", encode(last), tuple(links), tuple(map(encode, earlier)))
-    )
+    return play.by_s2(SyncState(play.params.survey, b"", encode(last), tuple(links)))
+
+
+def tell_history(play, last: BatchManifest, earlier, *statements) -> list:
+    """What the coordinator does when it is told this history, and gets the parts that it asks for."""
+    history = sync_state(play, last, *statements)
+    waiting = [history]
+    done = []
+    # Bounded: a coordinator that gets nonsense asks again, which the outbox ends.
+    for _ in range(20):
+        if not waiting:
+            break
+        out = play.send_to_s1(waiting.pop(0))
+        for message in out:
+            content = parse(message.payload) if isinstance(message, Signed) else message
+            done.append(content)
+            if isinstance(content, SyncRequest):
+                waiting.append(history)
+            elif isinstance(content, RecordedPartRequest) and content.number < len(earlier):
+                part = encode(earlier[content.number])
+                waiting.append(play.by_s2(RecordedPart(play.params.survey, part)))
+    return done
 
 
 def accept_all(manifest: BatchManifest, entries) -> AcceptedReports:
@@ -618,17 +716,10 @@ def test_a_manifest_that_names_somebody_twice_is_never_added_up(
     )
     *earlier, last = split_into_parts(play.params, some)
     accepted = accept_all(last, some)
-    before = play.s1.copy()
-    (answer,) = play.send_to_s1(
-        sync_state(
-            play,
-            last,
-            earlier,
-            replace(reservation, manifest_hash=accepted.manifest_hash),
-            accepted,
-        )
-    )
-    assert (answer.why, play.s1) == (Reason.MALFORMED, before)
+    granted = replace(reservation, manifest_hash=accepted.manifest_hash)
+    *_, answer = tell_history(play, last, earlier, granted, accepted)
+    assert answer.why is Reason.MALFORMED
+    assert (play.s1.reservation, play.s1.accepted) == (None, None)
     assert play.sums(resume(play.s1.state, play.s1.rows)) == []
 
 
@@ -690,8 +781,10 @@ def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
         if spoil == "another kind"
         else earlier
     )
-    (answer,) = play.send_to_s1(sync_state(play, last, others, reservation))
-    assert answer.why is Reason.MALFORMED
+    done = tell_history(play, last, others, reservation)
+    assert not any(isinstance(content, ShareBatch) for content in done)
+    assert play.s1.reservation is None
+    assert play.s1.manifest != last
     assert verify_parts(play.s1.view.manifest_parts, last) is None
 
 
@@ -710,6 +803,43 @@ def test_a_restored_coordinator_adopts_all_parts(stage) -> None:
     play.settle(out)
     assert earlier_hashes(play.s1) == hashes
     assert play.counts() == [1] * 7
+
+
+def test_a_restored_coordinator_gets_a_long_manifest_part_by_part(stage) -> None:
+    play = stage(SERVERS, n=7)
+    play.answer_all()
+    old = play.s1.copy()
+    play.deadline()
+    for part in parts(play):
+        play.send_to_s2(play.by_s1(part))
+    play.s1, waiting = old.do(coordinator.start_resync)
+    waiting = list(waiting)
+    sizes = []
+    while waiting:
+        message = waiting.pop(0)
+        to_s2 = play.read_from_s2(message) is None
+        waiting += play.send_to_s2(message) if to_s2 else play.send_to_s1(message)
+        content = parse(message.payload)
+        if isinstance(content, RecordedPart):
+            sizes.append(len(parse(content.part).entries))
+        # A crash at any moment: what is stored is enough to go on.
+        play.s1 = reload(play.s1)
+    assert sizes == [2, 2, 2]
+    assert play.counts() == [1] * 7
+
+
+def test_a_part_that_nobody_asked_for_is_ignored(stage) -> None:
+    """The aggregator must not exchange parts of a manifest that is in use, or fill the disk."""
+    play = play_to_deadline(stage)
+    before = parts(play)
+    other = replace(before[0], entries=before[1].entries)
+    for part in (other, replace(other, number=99)):
+        assert play.send_to_s1(play.by_s2(RecordedPart(play.params.survey, encode(part)))) == ()
+    assert parts(play) == before
+    play.s1 = play.s1.replace_fields(awaiting_sync=True, manifest=None)
+    far = replace(other, number=play.params.n_max // 2 + 1)
+    assert play.send_to_s1(play.by_s2(RecordedPart(play.params.survey, encode(far)))) == ()
+    assert part_key(far.number) not in play.s1.view.manifest_parts
 
 
 def test_a_restored_coordinator_that_lost_early_reports_aborts(stage) -> None:
@@ -739,10 +869,13 @@ def test_verifications_are_deleted_and_parts_stay_when_it_is_over(stage) -> None
     play = play_to_deadline(stage, 7)
     play.settle(resume(play.s1.state, play.s1.rows))
     assert (len(play.s2.view.part_verifications), play.s2.partial_sum) == (0, None)
+    assert len(play.s2.view.authentic_entries) == 0
+    assert (len(play.s1.view.report_parts), len(play.s1.view.verified_parts)) == (0, 0)
     assert play.s2.topology_state == ServersProgress(play.s2.topology_state.earlier)
-    (answer,) = play.send_to_s2(play.by_s1(SyncRequest(play.params.survey)))
-    sync_state = play.read_from_s2(answer)
-    assert len(sync_state.earlier) == 3
+    for number, part in enumerate(parts(play)):
+        (answer,) = play.send_to_s2(play.by_s1(RecordedPartRequest(play.params.survey, number)))
+        assert play.read_from_s2(answer).part == encode(part)
+    assert refusal(play, RecordedPartRequest(play.params.survey, 4)) is Reason.MALFORMED
     assert isinstance(
         play.send_to_s2(play.by_s1(ShareBatch(play.params.survey, play.s1.manifest_hash, ())))[0],
         Signed,

@@ -26,14 +26,15 @@ from faircount.protocol import SERVERS, Aggregator, Coordinator, aggregate, coor
 from faircount.protocol.roles.client import ClientState
 from faircount.protocol.simulator import InMemory, set_up
 from faircount.protocol.survey import acknowledgement
-from faircount.protocol.topologies.two_servers import reports
+from faircount.protocol.topologies.two_servers import part_reports, reports
 from faircount.protocol.topologies.two_servers.messages import (
     AcceptedReports,
     AggregateShare,
     BatchManifest,
+    VerifiedPart,
+    hash_of_verified,
 )
 from faircount.protocol.topologies.two_servers.validity import ReportLayout
-from faircount.protocol.topologies.two_servers.verifier_shares import servers_state
 from faircount.protocol.wire import signing
 from faircount.protocol.wire.codec import Party, parse
 from faircount.protocol.wire.crypto import IdealCrypto
@@ -136,12 +137,13 @@ def as_it_is(what: Any, *_: Any) -> Any:
 class Deviation:
     """What a dishonest server changes.
 
-    The coordinator changes its shares or its verifier shares, the aggregator the accepted reports.
+    The coordinator changes its shares or its verifier shares, the aggregator its verifier shares
+    and the accepted reports.
     """
 
     share: Callable[[bytes, int], bytes] = as_it_is
     batch: Callable[[ShareBatch], ShareBatch] = as_it_is
-    accepted: Callable[[AcceptedReports, "Run"], AcceptedReports] = as_it_is
+    judged: Callable[["Run"], "Run"] = as_it_is
 
 
 HONEST = Deviation()
@@ -155,7 +157,9 @@ class Run:
     s2: tuple[InMemory[Aggregator], InMemory[Aggregator]]
     manifest: BatchManifest
     batch: ShareBatch
+    verified: VerifiedPart
     accepted: AcceptedReports
+    deviation: Deviation
 
     def accepted_marks(self) -> np.ndarray:
         marks = np.zeros(len(OUTCOMES), dtype=np.uint8)
@@ -165,9 +169,15 @@ class Run:
     def sum(self, bit: int) -> Any:
         """What the coordinator, whose noise is this bit, sends for the accepted reports."""
         s1 = self.s1.copy().replace_fields(noise_secret=bytes([bit]))
-        return parse(
-            s1.do(coordinate, sign(self.s2[0].key, Party.AGGREGATOR, self.accepted))[1][0].payload
-        )
+        accepted = replace(self.accepted, verified=hash_of_verified([self.verified]))
+        with pytest.MonkeyPatch.context() as patch:
+            if self.deviation.batch is not as_it_is:
+                # A dishonest coordinator stands by the verifier shares that it has sent.
+                own_shares = unpack_shares(self.batch.verifier_shares)
+                patch.setattr(part_reports, "compute_verifier_shares", lambda *_: own_shares)
+            s1, _ = s1.do(coordinate, sign(self.s2[0].key, Party.AGGREGATOR, self.verified))
+            _, out = s1.do(coordinate, sign(self.s2[0].key, Party.AGGREGATOR, accepted))
+        return parse(out[0].payload)
 
     def result(self, bit: int) -> Any:
         """The counts that the aggregator, whose noise is this bit, publishes."""
@@ -218,17 +228,16 @@ class Crowd:
         s2, (reservation,) = self.s2.copy().do(aggregate, manifest)
         s1, (batch,) = s1.do(coordinate, reservation)
         changed = deviation.batch(parse(batch.payload))
-        # A dishonest coordinator stores its changed verifier shares.
-        s1 = s1.replace_fields(
-            topology_state=replace(servers_state(s1), verifier_shares=(changed.verifier_shares,))
-        )
         sent = sign(s1.key, Party.COORDINATOR, changed)
         (first, out), (second, _) = (
             s2.copy().replace_fields(noise_secret=bytes([bit])).do(aggregate, sent)
             for bit in (0, 1)
         )
-        run = Run(s1, (first, second), parse(manifest.payload), changed, parse(out[0].payload))
-        return replace(run, accepted=deviation.accepted(run.accepted, run))
+        verified, accepted = (parse(statement.payload) for statement in out)
+        run = Run(
+            s1, (first, second), parse(manifest.payload), changed, verified, accepted, deviation
+        )
+        return deviation.judged(run)
 
     def coordinator_view(self, deviation: Deviation = HONEST) -> tuple[Counter[bytes], set[object]]:
         """Views by report, and the results.
@@ -239,7 +248,7 @@ class Crowd:
         run = self.run(deviation)
         shares = np.array([unpack(report.share, FORM.q, FORM.width) for report in self.reports])
         views = law(
-            shares, unpack_shares(run.accepted.verifier_shares), run.accepted_marks()[:, np.newaxis]
+            shares, unpack_shares(run.verified.verifier_shares), run.accepted_marks()[:, np.newaxis]
         )
         return views, {run.result(bit) for bit in (0, 1)}
 
@@ -274,23 +283,27 @@ def shifting_coordinator(at: int) -> Deviation:
 def shifting_aggregator(at: int) -> Deviation:
     """The aggregator accepts those reports that the coordinator must then find valid."""
 
-    def accept_valid(accepted: AcceptedReports, run: Run) -> AcceptedReports:
-        theirs = shift_element(accepted.verifier_shares, at)
+    def accept_valid(run: Run) -> Run:
+        theirs = shift_element(run.verified.verifier_shares, at)
         query = reports.derive_query(
             run.s1.params, FORM, (run.s1.committed_value, run.s2[0].committed_value)
         )
         valid = query.accepts(unpack_shares(run.batch.verifier_shares), unpack_shares(theirs))
-        return with_members(replace(accepted, verifier_shares=theirs), run, valid)
+        shifted = replace(run, verified=replace(run.verified, verifier_shares=theirs))
+        return with_members(shifted, valid)
 
-    return Deviation(accepted=accept_valid)
+    return Deviation(judged=accept_valid)
 
 
-def with_members(accepted: AcceptedReports, run: Run, marks: np.ndarray) -> AcceptedReports:
+def with_members(run: Run, marks: np.ndarray) -> Run:
     members = np.flatnonzero(marks).tolist()
     entries = [(run.manifest.entries[i].user, run.manifest.entries[i].public_key) for i in members]
-    return replace(
-        accepted, members=bitmap(members, len(OUTCOMES)), root=merkle_root(roster_leaves(entries))
+    accepted = replace(
+        run.accepted,
+        members=bitmap(members, len(OUTCOMES)),
+        root=merkle_root(roster_leaves(entries)),
     )
+    return replace(run, accepted=accepted)
 
 
 def changing_coordinator(at: int) -> Deviation:
@@ -343,9 +356,7 @@ def test_a_coordinator_that_changes_its_shares_sees_the_same(crowds, at, counted
 
 
 def test_an_aggregator_that_rejects_valid_reports_sees_the_same_and_gets_no_sum(crowds) -> None:
-    half = Deviation(
-        accepted=lambda accepted, run: with_members(accepted, run, np.arange(len(OUTCOMES)) % 2)
-    )
+    half = Deviation(judged=lambda run: with_members(run, np.arange(len(OUTCOMES)) % 2))
     found = [crowds[answer].aggregator_view(half) for answer in (0, 1)]
     assert found[0] == found[1]
     assert all(isinstance(message, Aborted) for message in found[0][1])

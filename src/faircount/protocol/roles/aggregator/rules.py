@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from faircount.protocol.roles.aggregator.state import Aggregator, Change
 from faircount.protocol.roles.aggregator.steps import abort, has_valid_mac, sign_statement
@@ -36,6 +36,16 @@ from faircount.protocol.wire.signing import sign
 Handler = Callable[[Aggregator, StepRows, Any], Change]
 
 
+class WorkAhead(Protocol):
+    """Work that takes long and does not depend on what is stored meanwhile."""
+
+    def run(self) -> bytes:
+        """Do the work, in any process."""
+
+    def rows(self, result: bytes) -> MemoryRows:
+        """The rows that the step reads in place of doing the work (`RowsWith`)."""
+
+
 class AggregatorRules:
     """The aggregator's side of one topology."""
 
@@ -50,16 +60,17 @@ class AggregatorRules:
             SyncRequest: self.sync_state,
         }
 
-    def earlier_parts(self, s: Aggregator, rows: StepRows) -> tuple[Message, ...]:
-        """All parts of the manifest but the last, which is `s.manifest`."""
-        return ()
-
     def scrub(self, s: Aggregator, rows: StepRows) -> Aggregator:
         """The state after the survey is over, without anything that depends on answers."""
         # Statements and manifest stay: a restored coordinator may still ask for them.
         rows.scrub("part_verifications")
+        rows.scrub("authentic_entries")
         rows.scrub("mac_keys")
         return replace(s, partial_sum=None, topology_state=None)
+
+    def work_ahead(self, s: Aggregator, rows: StepRows, message: Message) -> WorkAhead | None:
+        """Work for this message that another process can do before its step is made, if any."""
+        return None
 
     def rows_for(self, s: Aggregator, rows: StepRows, message: Message) -> MemoryRows | None:
         """The rows that the step for this message needs, to be sent to another process.
@@ -128,7 +139,6 @@ class AggregatorRules:
             _encode_if_any(s.roster),
             _encode_if_any(s.manifest),
             tuple(statement.signed for statement in s.statements),
-            tuple(map(encode, self.earlier_parts(s, rows))),
         )
         return s, (sign(s.key, Party.AGGREGATOR, state),)
 

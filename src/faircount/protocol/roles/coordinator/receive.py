@@ -233,6 +233,11 @@ def adopt(s: Coordinator, rows: StepRows, message: SyncState) -> Change:
         ending = aggregator_contradiction("it does not know what it had signed")
         return abort_without_aggregator(s, rows, ending)
 
+    if history.manifest is not None:
+        fetching = s.rules.fetch_manifest(s, rows, history.manifest)
+        if fetching is not None:
+            return fetching
+
     # The roster of a backup from before its confirmation is only a proposal: take the signed one.
     synced = replace(s, awaiting_sync=False, roster=history.roster or s.roster)
     after, out = _replay_history(synced, rows, history)
@@ -266,7 +271,7 @@ def _replay_history(
     )
     after, out = _replay_statements(s, rows, history.statements[:confirmed])
     if after is not None and history.manifest is not None:
-        after = s.rules.adopt_manifest(after, rows, history.manifest, history.parts)
+        after = s.rules.adopt_manifest(after, rows, history.manifest)
     if after is None or after.final != s.final:
         # Another survey's history, or one that contradicts ours, which has ended the survey.
         return after, ()

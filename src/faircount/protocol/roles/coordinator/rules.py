@@ -98,19 +98,29 @@ class CoordinatorRules(ABC):
 
     @abstractmethod
     def adopt_manifest(
-        self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
+        self, s: Coordinator, rows: StepRows, manifest: Message
     ) -> Coordinator | None:
         """The state with the manifest that the aggregator recorded, after a restore.
 
         Returns None if this is no manifest of the survey. A manifest that contradicts one which the
         coordinator has sent shares for ends the survey.
-
-        parts: the earlier parts of a long manifest
         """
+
+    def fetch_manifest(self, s: Coordinator, rows: StepRows, manifest: Message) -> Change | None:
+        """Ask for a part of a long manifest that is missing; None if all of it is here."""
+        return None
 
     @abstractmethod
     def is_complete(self, s: Coordinator, rows: StepRows) -> bool:
         """Whether every report of the manifest is still stored, with the bytes that it names."""
+
+    def parts_to_send(self, s: Coordinator, rows: StepRows) -> Sequence[int]:
+        """Numbers of messages that may be sent at the same time now, and in any order."""
+        return ()
+
+    def share_batch(self, s: Coordinator, rows: StepRows, number: int) -> Out:
+        """The message with one of these numbers; nothing if it must not leave."""
+        return ()
 
     def initial_state(self, order_key: bytes) -> TopologyState | None:
         """What this topology stores from the beginning.

@@ -194,7 +194,7 @@ class ExplicitCoordinator(PeersCoordinator):
     # --- called by the code that all topologies share
 
     def adopt_manifest(
-        self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
+        self, s: Coordinator, rows: StepRows, manifest: Message
     ) -> Coordinator | None:
         """The state with the manifest that the aggregator recorded, after a restore.
 

@@ -326,7 +326,7 @@ class MaskedCoordinator(PeersCoordinator):
         return super().pending(s, rows)
 
     def adopt_manifest(
-        self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
+        self, s: Coordinator, rows: StepRows, manifest: Message
     ) -> Coordinator | None:
         """The state with the manifest that the aggregator recorded, after a restore.
 

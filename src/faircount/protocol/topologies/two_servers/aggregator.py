@@ -3,21 +3,24 @@
     manifest           checks its parts one after the other; with the last one it reserves the
                        budget and signs the reservation, which reveals its committed value where
                        reports are proven
-    encrypted shares   part by part: decrypts the seeds, checks the proofs, adds up its shares of
-                       the accepted reports (`verification`)
-    last part          signs the set of accepted reports, once
+    encrypted shares   part by part, in any order: decrypts the seeds, checks the proofs, adds up
+                       its shares of the accepted reports (`verification`)
+    all parts          signs the set of accepted reports, once
     aggregate share    adds the coordinator's sum to that of its shares and publishes
 
-Manifest and encrypted shares arrive in parts, in order, and the aggregator says which part it
-expects next. So it has one part in memory at a time. Until the reservation a restored coordinator
-may send another manifest, whose parts replace those that differ; afterwards nothing changes, since
-from two batches somebody could compute one person's vector. The aggregator draws no randomness: the
-same message leads to the same step, and after a crash to the same signed statements.
+Manifest and encrypted shares arrive in parts, and the aggregator says which part it lacks. So it
+needs one part in memory at a time. Parts of the manifest come in order. Parts of the encrypted
+shares do not depend on each other: other processes may verify several at a time before their
+steps are made (`work_ahead`). Until the reservation a restored coordinator may send another
+manifest, whose parts replace those that differ; afterwards nothing changes, since from two batches
+somebody could compute one person's vector. The aggregator draws no randomness: the same message
+leads to the same step, and after a crash to the same signed statements.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import compress
 
 import numpy as np
 
@@ -26,7 +29,7 @@ from faircount.core.errors import ShareError
 from faircount.mechanisms.verified import Tally
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator, AggregatorRules
-from faircount.protocol.roles.rows import MemoryRows, RowWrite, StepRows, part_key
+from faircount.protocol.roles.rows import StepRows, part_key
 from faircount.protocol.survey.endings import OTHER_VALUE, EndCode, Ending, too_few_readable
 from faircount.protocol.survey.phases import FINAL, Phase, advance
 from faircount.protocol.topologies.two_servers import messages
@@ -46,20 +49,22 @@ from faircount.protocol.topologies.two_servers.messages import (
     ManifestEntry,
     NextPartRequest,
     PartVerification,
+    RecordedPart,
+    RecordedPartRequest,
+    VerifiedPart,
+    hash_of_verified,
 )
 from faircount.protocol.topologies.two_servers.reports import (
     AggregateContext,
+    RevealedValues,
     opens_commitment,
-    report_layout_of,
-    unpack_verifier_shares,
 )
-from faircount.protocol.topologies.two_servers.verification import verify_part
+from faircount.protocol.topologies.two_servers.verification import PartVerifier, PartWork
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import (
     MerkleFrontier,
     bits_of,
     marks_of,
-    members_of,
     roster_leaves,
 )
 from faircount.protocol.wire.messages import (
@@ -72,7 +77,7 @@ from faircount.protocol.wire.messages import (
 )
 from faircount.protocol.wire.roster_messages import RosterProposal
 from faircount.protocol.wire.signing import sign
-from faircount.sharing.field import add, check_residues
+from faircount.sharing.field import add, check_residues, dtype_for
 from faircount.sharing.packing import unpack
 
 
@@ -85,10 +90,15 @@ class ServersProgress(PartsState):
     # user id of its last entry, above which the next part goes on.
     authentic_entries: tuple[int, ...] = ()
     last_users: tuple[bytes, ...] = ()
-    # Parts whose encrypted shares have been verified.
-    verified_parts: int = 0
-    # The Merkle tree over the accepted reports of those parts.
+    # Parts whose accepted reports are in the Merkle tree, which grows in the manifest's order.
+    counted_parts: int = 0
     accepted: MerkleFrontier = field(default_factory=MerkleFrontier)
+    # Further parts that are verified, ascending: some part before them is not.
+    verified_ahead: tuple[int, ...] = ()
+
+    def is_verified(self, number: int) -> bool:
+        """Whether the encrypted shares of a part have been verified."""
+        return number < self.counted_parts or number in self.verified_ahead
 
     def before_part(self, number: int) -> "ServersProgress":
         """The progress with an unfinished manifest when this part was to come, or now if earlier.
@@ -111,12 +121,13 @@ class TwoServersAggregator(AggregatorRules):
     """The aggregator of `servers`: a manifest and its encrypted shares in parts, then one sum."""
 
     def handlers(self) -> Mapping[type[Message], aggregator.Handler]:
-        """Manifest, encrypted shares and aggregate share; there is no roster."""
+        """Manifest, encrypted shares, aggregate share, requests for a part; there is no roster."""
         return {
             **super().handlers(),
             BatchManifest: self.on_manifest,
             ShareBatch: self.on_share_batch,
             AggregateShare: self.on_aggregate_share,
+            RecordedPartRequest: self.on_recorded_part_request,
         }
 
     # check: no-roster - a roster confirmation would reveal the value too early
@@ -154,8 +165,10 @@ class TwoServersAggregator(AggregatorRules):
         problem = _part_problem(s, progress, manifest)
         if problem is not None:
             return s, (problem,)
-        macs = (aggregator.has_valid_mac(s, rows, entry) for entry in manifest.entries)
-        authentic_entries = (*progress.authentic_entries, sum(macs))
+        # Checked once: the encrypted shares are decrypted by what is recorded here.
+        authentic = [aggregator.has_valid_mac(s, rows, entry) for entry in manifest.entries]
+        rows.authentic_entries.overwrite(part_key(manifest.number), bits_of(np.array(authentic)))
+        authentic_entries = (*progress.authentic_entries, sum(authentic))
         begun = replace(s, topology_state=progress)
         if manifest.more:
             earlier = (*progress.earlier, part_hash)
@@ -173,31 +186,46 @@ class TwoServersAggregator(AggregatorRules):
         return replace(after, topology_state=ServersProgress(progress.earlier)), out
 
     def on_share_batch(self, s: Aggregator, rows: StepRows, batch: ShareBatch) -> aggregator.Change:
-        """Judge the reports of one part; after the last part, fix the accepted reports.
+        """Judge the reports of one part; once all parts are verified, fix the accepted reports.
 
         The same batch again gets the same answer.
         """
-        accepted = s.last(AcceptedReports)
-        if s.phase in FINAL or (accepted is not None and batch.manifest_hash == s.manifest_hash):
-            if accepted is not None and s.phase is Phase.AGGREGATED:
-                return s, (accepted.signed,)
+        if s.phase in FINAL:
             return s, s.newest_statements
         if s.manifest is None:
             return s, (reject(Reason.EARLY, "send the manifest before its encrypted shares"),)
         if batch.manifest_hash != s.manifest_hash:
             why = "these are the encrypted shares of another manifest"
             return s, (reject(Reason.CONFLICT, why),)
-        progress = _progress(s)
-        # check: shares-of-this-part - the coordinator repeats a part in place of another one
-        if batch.number != progress.verified_parts:
-            return s, (_request_part(s, s.manifest_hash, progress.verified_parts),)
+        if batch.number > len(earlier_hashes(s)):
+            return s, (reject(Reason.MALFORMED, "the manifest has no such part"),)
+        # check: part-verified-once - the coordinator repeats a part with other verifier shares
+        if s.phase is not Phase.COUNTING or _progress(s).is_verified(batch.number):
+            return s, _answers_about(s, rows, batch.number)
         # Decoded once: every entry is looked at several times below.
         entries = tuple(get_part(s, rows, batch.number).entries)
         if not _are_shares_of(entries, batch.encrypted_shares):
             why = "these are not the encrypted shares of the manifest: send them again"
             return s, (reject(Reason.WRONG_SHARES, why),)
         # From here on the aggregator has data that depend on answers, so an abort is charged.
-        return _verify_batch(replace(s, has_answer_data=True), rows, entries, batch, progress)
+        return _verify_batch(replace(s, has_answer_data=True), rows, entries, batch)
+
+    def rows_for(self, s: Aggregator, rows: StepRows, message: Message) -> None:
+        """No whole step is sent to another process: what takes long is done ahead."""
+
+    def work_ahead(self, s: Aggregator, rows: StepRows, message: Message) -> PartWork | None:
+        """The verification of a share batch, which does not depend on other parts."""
+        if (
+            not isinstance(message, ShareBatch)
+            or s.phase is not Phase.COUNTING
+            or message.manifest_hash != s.manifest_hash
+            or message.number > len(earlier_hashes(s))
+            or _progress(s).is_verified(message.number)
+        ):
+            return None
+        part = get_part(s, rows, message.number)
+        authentic = rows.authentic_entries[part_key(message.number)]
+        return PartWork.of(s, part, authentic, message)
 
     def on_aggregate_share(
         self, s: Aggregator, rows: StepRows, message: AggregateShare
@@ -220,17 +248,20 @@ class TwoServersAggregator(AggregatorRules):
             return s, (reject(Reason.MALFORMED, "the aggregate share is not a packed vector"),)
         total = add(check_residues(coordinator_sum, s.params.q), s.partial_sum, s.params.q)
         reports = manifest_size(s)
-        counted = len(members_of(accepted.members, reports) or ())
+        counted = int.from_bytes(accepted.members, "big").bit_count()
         return aggregator.publish(
             s, rows, total, counted, None, accepted.root, rejected=reports - counted
         )
 
-    def earlier_parts(self, s: Aggregator, rows: StepRows) -> tuple[Message, ...]:
-        """The parts of the manifest before the last one; none before the manifest is complete."""
-        if s.manifest is None:
-            return ()
-        numbers = range(len(earlier_hashes(s)))
-        return tuple(rows.manifest_parts[part_key(number)] for number in numbers)
+    def on_recorded_part_request(
+        self, s: Aggregator, rows: StepRows, request: RecordedPartRequest
+    ) -> aggregator.Change:
+        """Send a restored coordinator a part of the manifest, also when the survey is over."""
+        if s.manifest is None or request.number > len(earlier_hashes(s)):
+            return s, (reject(Reason.MALFORMED, "no such part of a manifest is recorded"),)
+        part = get_part(s, rows, request.number)
+        recorded = RecordedPart(s.params.survey, encode(part))
+        return s, (sign(s.key, Party.AGGREGATOR, recorded),)
 
     def scrub(self, s: Aggregator, rows: StepRows) -> Aggregator:
         """The state when the survey is over.
@@ -238,18 +269,6 @@ class TwoServersAggregator(AggregatorRules):
         The hashes of the manifest's parts stay, because a restored coordinator asks for the parts.
         """
         return replace(super().scrub(s, rows), topology_state=ServersProgress(earlier_hashes(s)))
-
-    def rows_for(self, s: Aggregator, rows: StepRows, message: Message) -> MemoryRows | None:
-        """The rows that a step about one part reads; None for a step that may read all."""
-        places = _places_read(s, rows, message)
-        if places is None:
-            return None
-        found = MemoryRows()
-        for table, key in places:
-            row = rows.find(table, key)
-            if row:
-                found.write([RowWrite(table, key, row.value)])
-        return found
 
 
 # --- the manifest ---------------------------------------------------------------------------------
@@ -352,80 +371,109 @@ def _are_shares_of(entries: Sequence[ManifestEntry], encrypted_shares: Sequence[
 
 
 def _verify_batch(
-    s: Aggregator,
-    rows: StepRows,
-    entries: Sequence[ManifestEntry],
-    batch: ShareBatch,
-    progress: ServersProgress,
+    s: Aggregator, rows: StepRows, entries: Sequence[ManifestEntry], batch: ShareBatch
 ) -> aggregator.Change:
     """Decide which reports of a part are accepted, and add up the aggregator's shares of them."""
-    layout = report_layout_of(s.params.mechanism)
-    coordinator_shares = None
-    if layout is not None:
-        # check: coordinator-value - a value chosen late lets invalid reports pass
-        if not opens_commitment(s.params, Party.COORDINATOR, batch.revealed):
-            ending = Ending(EndCode.COORDINATOR_CONTRADICTION, (), OTHER_VALUE)
-            return aggregator.abort(s, rows, ending, spent=True)
-        coordinator_shares = unpack_verifier_shares(batch.verifier_shares, layout, len(entries))
-        if coordinator_shares is None:
-            why = "these are not the verifier shares of the manifest's reports: send them again"
-            return s, (reject(Reason.MALFORMED, why),)
-    verification, part_sum = verify_part(s, rows, entries, batch, coordinator_shares)
-    rows.part_verifications.overwrite(part_key(progress.verified_parts), verification)
+    # check: coordinator-value - a value chosen late lets invalid reports pass
+    if s.params.proven and not opens_commitment(s.params, Party.COORDINATOR, batch.revealed):
+        ending = Ending(EndCode.COORDINATOR_CONTRADICTION, (), OTHER_VALUE)
+        return aggregator.abort(s, rows, ending, spent=True)
+    key = part_key(batch.number)
+    batch_hash = sha256(encode(batch)).digest()
+    # Another process may have verified it before this step.
+    verification = rows.part_verifications.get(key)
+    if not isinstance(verification, PartVerification) or verification.batch_hash != batch_hash:
+        authentic = rows.authentic_entries[key]
+        verification = PartVerifier.of(s).verify(entries, authentic, batch)
+    if verification is None:
+        why = "these are not the verifier shares of the manifest's reports: send them again"
+        return s, (reject(Reason.MALFORMED, why),)
+    rows.part_verifications.overwrite(key, verification)
 
-    positions = members_of(verification.members, len(entries)) or ()
-    accepted_entries = ((entries[at].user, entries[at].public_key) for at in positions)
-    leaves = roster_leaves(accepted_entries, progress.accepted.count)
-    accepted = progress.accepted.append(leaves)
-    state = replace(progress, verified_parts=progress.verified_parts + 1, accepted=accepted)
-    if s.partial_sum is not None:
-        part_sum = add(s.partial_sum, part_sum, s.params.q)
-    after = replace(s, partial_sum=part_sum, topology_state=state)
-    if state.verified_parts <= len(state.earlier):
-        return after, (_request_part(after, s.manifest_hash, state.verified_parts),)
-    return _fix_accepted(after, rows, accepted, batch.revealed)
+    progress = _progress(s)
+    ahead = tuple(sorted((*progress.verified_ahead, batch.number)))
+    counted = _count_parts(s, rows, replace(progress, verified_ahead=ahead))
+    after = replace(s, topology_state=counted)
+    if counted.counted_parts > len(earlier_hashes(s)):
+        fixed, out = _fix_accepted(after, rows, batch.revealed)
+        if fixed.phase in FINAL:
+            return fixed, out
+        after = fixed
+    return after, _answers_about(after, rows, batch.number)
 
 
-def _fix_accepted(
-    s: Aggregator, rows: StepRows, accepted: MerkleFrontier, revealed: bytes
-) -> aggregator.Change:
+def _count_parts(s: Aggregator, rows: StepRows, progress: ServersProgress) -> ServersProgress:
+    """Append the accepted reports of verified parts to the Merkle tree, up to a missing part."""
+    ahead = progress.verified_ahead
+    while ahead and ahead[0] == progress.counted_parts:
+        number = ahead[0]
+        ahead = ahead[1:]
+        entries = get_part(s, rows, number).entries
+        marks = marks_of(_verification(rows, number).members, len(entries))
+        accepted = compress(entries, () if marks is None else marks.tolist())
+        leaves = roster_leaves(
+            ((entry.user, entry.public_key) for entry in accepted), progress.accepted.count
+        )
+        progress = replace(
+            progress,
+            counted_parts=number + 1,
+            accepted=progress.accepted.append(leaves),
+            verified_ahead=ahead,
+        )
+    return progress
+
+
+def _answers_about(s: Aggregator, rows: StepRows, number: int) -> tuple[Message, ...]:
+    """What the coordinator is told about a part that is verified, and what it should do next."""
+    answers = list[Message]()
+    if s.params.proven:
+        part = _verified_part(s, rows, number)
+        answers.append(sign(s.key, Party.AGGREGATOR, part))
+    accepted = s.last(AcceptedReports)
+    if accepted is not None:
+        answers.append(accepted.signed)
+    else:
+        answers.append(_request_part(s, s.manifest_hash, _progress(s).counted_parts))
+    return tuple(answers)
+
+
+def _verification(rows: StepRows, number: int) -> PartVerification:
+    """What was stored about a part that is verified."""
+    stored = rows.part_verifications[part_key(number)]
+    if not isinstance(stored, PartVerification):
+        raise KeyError(number)
+    return stored
+
+
+def _verified_part(s: Aggregator, rows: StepRows, number: int) -> VerifiedPart:
+    """What the coordinator is told about a part: never the shares, or their sum."""
+    stored = _verification(rows, number)
+    return VerifiedPart(
+        s.params.survey, s.manifest_hash, number, stored.decrypted, stored.verifier_shares
+    )
+
+
+def _fix_accepted(s: Aggregator, rows: StepRows, revealed: bytes) -> aggregator.Change:
     """Sign the set of accepted reports, once, and keep the aggregator's sum over it."""
+    accepted = _progress(s).accepted
     # check: accepted-minimum - with every other share garbled the sum is one person's vector
     if not aggregator.is_still_private(s, accepted.count):
         ending = too_few_readable(accepted.count, s.params.minimum)
         return aggregator.abort(s, rows, ending, spent=True)
-    verifications = _all_verifications(s, rows)
-    members = _join_bitmaps(s, [part.members for part in verifications])
+    numbers = range(len(earlier_hashes(s)) + 1)
+    members = _join_bitmaps(s, [_verification(rows, number).members for number in numbers])
     message = AcceptedReports(s.params.survey, s.manifest_hash, members, accepted.root)
-    partial_sum = s.partial_sum
-    if s.params.proven and partial_sum is not None:
-        # With these the coordinator checks every proof again before it adds anything up.
-        message = replace(
-            message,
-            decrypted=_join_bitmaps(s, [part.decrypted for part in verifications]),
-            verifier_shares=b"".join(part.verifier_shares for part in verifications),
-        )
-        context = AggregateContext.of(
-            s.params, (revealed, s.committed_value), s.manifest_hash, members
-        )
-        partial_sum = _sum_proven(s, partial_sum, verifications, context)
+    if s.params.proven:
+        # The coordinator checks every proof again before it adds anything up.
+        verified = (_verified_part(s, rows, number) for number in numbers)
+        message = replace(message, verified=hash_of_verified(verified))
     return aggregator.sign_statement(
         s,
         message,
-        partial_sum=partial_sum,
+        partial_sum=_sum_parts(s, rows, (revealed, s.committed_value), members),
         topology_state=ServersProgress(earlier_hashes(s)),
         phase=advance(s.phase, Phase.AGGREGATED),
     )
-
-
-def _all_verifications(s: Aggregator, rows: StepRows) -> list[PartVerification]:
-    """What was stored about the parts of the manifest, in order."""
-    verifications = list[PartVerification]()
-    for number in range(len(earlier_hashes(s)) + 1):
-        stored = rows.part_verifications[part_key(number)]
-        if isinstance(stored, PartVerification):
-            verifications.append(stored)
-    return verifications
 
 
 def _join_bitmaps(s: Aggregator, bitmaps: Iterable[bytes]) -> bytes:
@@ -441,47 +489,26 @@ def _join_bitmaps(s: Aggregator, bitmaps: Iterable[bytes]) -> bytes:
     return bits_of(np.concatenate(joined))
 
 
-def _sum_proven(
-    s: Aggregator,
-    cells: Residues,
-    verifications: Iterable[PartVerification],
-    context: AggregateContext,
-) -> Residues:
-    """The aggregate share of proven reports: coins are placed, and the server's noise is added."""
-    coins_per_user = context.mechanism.coins_per_user
-    coins = list[Residues]()
-    for part in verifications:
-        count = int.from_bytes(part.members, "big").bit_count()
-        elements = unpack(part.coins, s.params.q, count * coins_per_user)
-        coins.append(elements.reshape(count, coins_per_user))
-    tally = Tally(cells, np.concatenate(coins))
+def _sum_parts(s: Aggregator, rows: StepRows, values: RevealedValues, members: bytes) -> Residues:
+    """The aggregator's sum over the accepted reports of all parts.
+
+    Where reports are proven, coins are placed and the server's noise is added.
+    """
+    q = s.params.q
+    total = np.zeros(s.params.N, dtype=dtype_for(q))
+    packed_coins = list[tuple[int, bytes]]()
+    for number in range(len(earlier_hashes(s)) + 1):
+        stored = _verification(rows, number)
+        total = add(total, unpack(stored.total, q, s.params.N), q)
+        accepted = int.from_bytes(stored.members, "big").bit_count()
+        packed_coins.append((accepted, stored.coins))
+    if not s.params.proven:
+        return total
+    context = AggregateContext.of(s.params, values, s.manifest_hash, members)
+    per_user = context.mechanism.coins_per_user
+    coins = [
+        unpack(packed, q, accepted * per_user).reshape(accepted, per_user)
+        for accepted, packed in packed_coins
+    ]
+    tally = Tally(total, np.concatenate(coins))
     return context.aggregate_share(Party.AGGREGATOR, s.noise_secret, tally)
-
-
-# --- rows for a step in another process -----------------------------------------------------------
-
-
-def _places_read(s: Aggregator, rows: StepRows, message: Message) -> list[tuple[str, bytes]] | None:
-    """Table and key of every row that the step reads; None if it may be any."""
-    if isinstance(message, BatchManifest):
-        # With the last of several parts the keys of all parts are compared.
-        is_last_of_many = not message.more and message.number > 0
-        return None if is_last_of_many else _mac_key_addresses(message.entries)
-    if isinstance(message, AggregateShare):
-        return []
-    if not isinstance(message, ShareBatch):
-        return None
-    last = len(earlier_hashes(s))
-    if s.phase is not Phase.COUNTING or message.number > last:
-        return []
-    addresses = _mac_key_addresses(get_part(s, rows, message.number).entries)
-    if message.number < last:
-        addresses.append(("manifest_parts", part_key(message.number)))
-    else:
-        # After the last part the verifications of all parts become one set.
-        addresses += [("part_verifications", part_key(number)) for number in range(last)]
-    return addresses
-
-
-def _mac_key_addresses(entries: Iterable[ManifestEntry]) -> list[tuple[str, bytes]]:
-    return [("mac_keys", entry.user) for entry in entries]

@@ -1,12 +1,14 @@
 """The coordinator in the `servers` topology: one share of every report, one aggregate share.
 
-    submitting    stores the first report of each participant and acknowledges it
-    deadline      fixes the batch manifest and sends its parts, each when the aggregator asks for it
-    reservation   the aggregator has recorded the manifest: the coordinator computes its verifier
-                  shares of proven reports, and sends the encrypted shares, again part by part
-    accepted      checks the aggregator's set of accepted reports, and stores the aggregate share
-                  over it, once; `pending` sends it
-    result        checks that it is over that set, and deletes all shares
+    submitting      stores the first report of each participant and acknowledges it
+    deadline        fixes the batch manifest and copies the reports of its parts (`part_reports`);
+                    sends the parts, each when the aggregator asks for it
+    reservation     the aggregator has recorded the manifest: sends the encrypted shares, part by
+                    part, with its verifier shares where reports are proven
+    verified part   stores what the aggregator has found about a part
+    accepted        stores the aggregator's set of accepted reports, checks it against all verified
+                    parts, and stores the aggregate share over it, once; `pending` sends it
+    result          checks that it is over that set, and deletes all shares
 
 Whatever the aggregator asks for, only one aggregate share leaves, over one set of at least the
 minimum number of reports: from the sums over two sets somebody could compute one person's vector.
@@ -16,12 +18,14 @@ A few thousand reports are in memory at a time.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import compress
 
 from faircount.core.arrays import Residues
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.coordinator import Coordinator, CoordinatorRules
 from faircount.protocol.roles.rows import StepRows, part_key
 from faircount.protocol.survey.endings import (
+    NOT_CONFIRMED,
     NOT_OF_BATCH,
     OTHER_RESERVATION,
     OTHER_ROOT,
@@ -35,6 +39,7 @@ from faircount.protocol.survey.endings import (
 from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.phases import FINAL, Phase
 from faircount.protocol.survey.remaining_privacy import keeps_promise
+from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.accepted import (
     accepted_entries,
     accepted_marks,
@@ -43,9 +48,8 @@ from faircount.protocol.topologies.two_servers.accepted import (
 )
 from faircount.protocol.topologies.two_servers.manifests import (
     earlier_hashes,
-    entry_of,
     get_part,
-    iterate_entries,
+    last_missing_part,
     manifest_size,
     split_into_parts,
     verify_parts,
@@ -54,21 +58,29 @@ from faircount.protocol.topologies.two_servers.messages import (
     AcceptedReports,
     AggregateShare,
     BatchManifest,
-    ManifestEntry,
     NextPartRequest,
+    RecordedPart,
+    RecordedPartRequest,
     Report,
+    VerifiedPart,
+)
+from faircount.protocol.topologies.two_servers.part_reports import (
+    LostReportError,
+    ReportCopier,
+    ServersState,
+    first_unverified,
+    has_all_reports,
+    is_confirmed_by_proofs,
+    make_share_batch,
+    part_numbers,
+    revealed_values,
+    servers_state,
+    shares_of_part,
 )
 from faircount.protocol.topologies.two_servers.reports import (
     AggregateContext,
     batch_rows,
     opens_commitment,
-)
-from faircount.protocol.topologies.two_servers.verifier_shares import (
-    ServersState,
-    is_confirmed_by_proofs,
-    revealed_values,
-    servers_state,
-    with_verifier_shares,
 )
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
@@ -81,8 +93,10 @@ from faircount.protocol.wire.messages import (
     Reason,
     Rejection,
     Reservation,
-    ShareBatch,
+    Signed,
+    SyncRequest,
     Withdrawal,
+    decode,
     reject,
 )
 from faircount.protocol.wire.packed_rows import first_elements, is_vector, sum_packed
@@ -104,10 +118,12 @@ class TwoServersCoordinator(CoordinatorRules):
         }
 
     def aggregator_handlers(self) -> Mapping[type[Message], coordinator.AggregatorHandler]:
-        """Requests for a part, and the set of accepted reports."""
+        """Requests for a part, parts after a restore, verified parts, and the accepted reports."""
         return {
             **super().aggregator_handlers(),
             NextPartRequest: self.on_next_part_request,
+            RecordedPart: self.on_recorded_part,
+            VerifiedPart: self.on_verified_part,
             AcceptedReports: self.on_accepted,
         }
 
@@ -139,21 +155,27 @@ class TwoServersCoordinator(CoordinatorRules):
         The encrypted shares stay here until the aggregator has recorded the manifest.
         """
         earlier = list[bytes]()
-        for part in split_into_parts(s.params, _intact_entries(s, rows)):
+        copies = list[bytes]()
+        copier = ReportCopier(s, rows)
+        for part in split_into_parts(s.params, copier.entries()):
             if part.number:
                 earlier.append(part.before)
+            # There is no manifest yet, so nothing is lost if this step is not written.
             if part.more:
-                # There is no manifest yet, so nothing is lost if this step is not written.
                 rows.manifest_parts.stream(part_key(part.number), part)
+            copy = copier.take(len(part.entries))
+            rows.report_parts.stream(part_key(part.number), copy)
+            copies.append(sha256(encode(copy)).digest())
         if part.size < s.params.minimum:
             return coordinator.request_abort(s, too_few_responses(part.size, s.params.minimum))
-        after = coordinator.with_manifest(_with_parts(s, earlier), part, Phase.COUNTING)
+        with_parts = replace(s, topology_state=ServersState(tuple(earlier), tuple(copies)))
+        after = coordinator.with_manifest(with_parts, part, Phase.COUNTING)
         return after, self.pending(after, rows)
 
     def on_reservation(
         self, s: Coordinator, rows: StepRows, message: Reservation, statement: Statement
     ) -> coordinator.Change:
-        """All reports are fixed: compute the verifier shares.
+        """All reports are fixed: encrypted shares and verifier shares may be sent.
 
         A value that the aggregator did not commit to ends the survey.
         """
@@ -168,16 +190,13 @@ class TwoServersCoordinator(CoordinatorRules):
             return coordinator.abort_without_aggregator(
                 s, rows, aggregator_contradiction(OTHER_VALUE)
             )
-        after, out = super().on_reservation(s, rows, message, statement)
-        if is_first:
-            after = with_verifier_shares(after, rows)
-        return after, out
+        return super().on_reservation(s, rows, message, statement)
 
     def pending(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
         """The manifest, from the reservation on the encrypted shares, then the aggregate share.
 
-        Manifest and encrypted shares begin with the first part. The aggregator asks for the others
-        (`on_next_part_request`).
+        The manifest begins with its first part, the encrypted shares with the first part that the
+        aggregator has not verified. It asks for the others (`on_next_part_request`).
         """
         if s.manifest is None:
             return ()
@@ -186,9 +205,37 @@ class TwoServersCoordinator(CoordinatorRules):
         aggregate_share = servers_state(s).total
         if aggregate_share is not None:
             return (coordinator.to_aggregator(s, aggregate_share),)
-        entries = get_part(s, rows, 0).entries
-        reports = [rows.first_messages[entry.user] for entry in entries]
-        return (coordinator.to_aggregator(s, _share_batch(s, 0, reports)),)
+        number = 0
+        if s.params.proven:
+            unverified = first_unverified(s, rows)
+            # All are verified, and the set is missing: it is the answer to any part.
+            number = part_numbers(s)[-1] if unverified is None else unverified
+        return self.share_batch(s, rows, number)
+
+    def parts_to_send(self, s: Coordinator, rows: StepRows) -> Sequence[int]:
+        """Parts whose encrypted shares may leave, and which the aggregator has not verified."""
+        if s.phase is not Phase.COUNTING or s.reservation is None or s.accepted is not None:
+            return ()
+        if not s.params.proven:
+            return part_numbers(s)
+        return [number for number in part_numbers(s) if part_key(number) not in rows.verified_parts]
+
+    def share_batch(self, s: Coordinator, rows: StepRows, number: int) -> coordinator.Out:
+        """The encrypted shares of one part, if they may leave; nothing if not, or if one is lost.
+
+        The aggregator need not ask for them. It gets every part of this manifest in any case.
+        """
+        is_open = (
+            s.phase is Phase.COUNTING
+            # check: shares-before-reservation - encrypted shares leave once the budget is charged
+            and s.reservation is not None
+            # check: shares-after-end - no encrypted share leaves a survey that was given up
+            and s.final is None
+        )
+        if not is_open or number not in part_numbers(s):
+            return ()
+        batch = make_share_batch(s, rows, number)
+        return () if batch is None else (coordinator.to_aggregator(s, batch),)
 
     def request_hashes(self, s: Coordinator) -> tuple[bytes, ...]:
         """The aggregator may refuse any part of the manifest."""
@@ -204,26 +251,46 @@ class TwoServersCoordinator(CoordinatorRules):
         learns nothing from that: it sees every part of this manifest, and no other manifest.
         Encrypted shares leave only for the manifest that the reservation names.
         """
-        number = message.number
-        is_over = (
-            s.phase is not Phase.COUNTING
-            or s.accepted is not None
-            # check: shares-after-end - no encrypted share leaves a survey that was given up
-            or s.final is not None
-        )
-        if is_over or number == 0:
+        if s.phase is not Phase.COUNTING or s.accepted is not None or s.final is not None:
             return s, ()
-        # check: shares-before-reservation - encrypted shares leave once the budget is charged
         if s.reservation is None:
+            if message.number == 0:
+                return s, ()
             part = get_part(s, rows, _number_to_send(s, message))
             return s, (coordinator.to_aggregator(s, part),)
-        if number > len(earlier_hashes(s)) or message.recorded != s.manifest_hash:
+        if message.number not in part_numbers(s) or message.recorded != s.manifest_hash:
             return s, ()
-        reports = _intact_reports(s, rows, get_part(s, rows, number).entries)
+        return self._send_part(s, rows, message.number)
+
+    def _send_part(self, s: Coordinator, rows: StepRows, number: int) -> coordinator.Change:
+        """Send the encrypted shares of one part; if one is lost, ask for an abort."""
+        out = self.share_batch(s, rows, number)
         # check: later-share-lost - the aggregator would wait for a share that is lost
-        if reports is None:
+        if not out:
             return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
-        return s, (coordinator.to_aggregator(s, _share_batch(s, number, reports)),)
+        return s, out
+
+    def on_verified_part(
+        self, s: Coordinator, rows: StepRows, message: VerifiedPart, _: Statement
+    ) -> coordinator.Change:
+        """Store what the aggregator has found about a part; with the last one, go on.
+
+        The set names all of them by a hash, so it does not matter which one comes last.
+        """
+        is_wanted = (
+            s.phase is Phase.COUNTING
+            and s.params.proven
+            and s.final is None
+            and s.reservation is not None
+            and servers_state(s).total is None
+            and message.manifest_hash == s.manifest_hash
+            # check: verified-part-exists - the aggregator fills the disk with parts of nothing
+            and message.number in part_numbers(s)
+        )
+        if not is_wanted:
+            return s, ()
+        rows.verified_parts.overwrite(part_key(message.number), message)
+        return self._add_up(s, rows)
 
     def on_accepted(
         self, s: Coordinator, rows: StepRows, message: AcceptedReports, statement: Statement
@@ -248,9 +315,35 @@ class TwoServersCoordinator(CoordinatorRules):
         problem = _set_problem(s, rows, message)
         if problem is not None:
             return coordinator.abort_without_aggregator(s, rows, aggregator_contradiction(problem))
-        after = _with_aggregate_share(replace(s, accepted=statement), rows, message, statement)
-        # `coordinate` adds what is pending to this step, which is stored before it is sent.
+        after, _ = self._add_up(replace(s, accepted=statement), rows)
+        # `coordinate` adds what is pending, signed with this statement as the newest one received.
         return after, ()
+
+    def _add_up(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
+        """Store the aggregate share, once the set and all verified parts are there and agree.
+
+        A part that is missing then is sent again. If a report is lost, there is no sum.
+        """
+        accepted = _accepted_reports(s)
+        if accepted is None or s.accepted is None:
+            return s, ()
+        missing = first_unverified(s, rows)
+        if missing is not None:
+            return self._send_part(s, rows, missing)
+        try:
+            # check: set-verified - the aggregator rejects valid reports or accepts invalid ones
+            if not is_confirmed_by_proofs(s, rows, accepted):
+                return coordinator.abort_without_aggregator(
+                    s, rows, aggregator_contradiction(NOT_CONFIRMED)
+                )
+            total = _sum_accepted(s, shares_to_add(s, rows, accepted), accepted)
+        except LostReportError:
+            return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
+        accepted_hash = sha256(s.accepted.signed.payload).digest()
+        message = AggregateShare(s.params.survey, accepted_hash, pack(total, s.params.q))
+        # Stored before it is sent. The copies of the reports are not needed any more: no other sum
+        # is ever made.
+        return replace(s, topology_state=ServersState(earlier_hashes(s), total=message)), ()
 
     def sent_once(self, s: Coordinator) -> bytes:
         """The hash of the one aggregate share; zeros before there is one."""
@@ -274,8 +367,52 @@ class TwoServersCoordinator(CoordinatorRules):
                 return s, (reject(Reason.WRONG_DIGEST, why),)
         return super().on_published(s, rows, message, statement)
 
+    def fetch_manifest(
+        self, s: Coordinator, rows: StepRows, manifest: Message
+    ) -> coordinator.Change | None:
+        """Ask the aggregator for the last part of its manifest that is missing here.
+
+        Parts arrive from the last to the first (`on_recorded_part`), each named by the hash in the
+        one after it. When all are here, the aggregator's history is asked for again, and adopted.
+        """
+        is_known = s.manifest == manifest or s.reservation is not None
+        if not isinstance(manifest, BatchManifest) or is_known:
+            return None
+        missing = last_missing_part(rows.manifest_parts, manifest)
+        if missing is None:
+            return None
+        # The aggregator has reserved for another manifest than ours: ours is given up, and parts of
+        # the other one take the place of its parts.
+        waiting = replace(
+            s, awaiting_sync=True, manifest=None, manifest_hash=bytes(32), topology_state=None
+        )
+        return waiting, (_request_recorded_part(waiting, missing),)
+
+    def on_recorded_part(
+        self, s: Coordinator, rows: StepRows, message: RecordedPart, _: Statement
+    ) -> coordinator.Change:
+        """Store a part of the manifest after a restore, and ask for the next one, or the history.
+
+        Whether the parts form the manifest of the reservation is checked when it is adopted.
+        """
+        part = decode(message.part)
+        # check: part-asked-for - the aggregator exchanges parts of a manifest in use
+        is_awaited = s.awaiting_sync and s.manifest is None
+        if (
+            not is_awaited
+            or not isinstance(part, BatchManifest)
+            # check: recorded-part-number - the aggregator fills the disk with parts
+            or part.number > s.params.n_max // messages.REPORTS_PER_PART
+        ):
+            return s, ()
+        rows.manifest_parts.overwrite(part_key(part.number), part)
+        missing = last_missing_part(rows.manifest_parts, part)
+        if missing is None:
+            return s, (coordinator.to_aggregator(s, SyncRequest(s.params.survey)),)
+        return s, (_request_recorded_part(s, missing),)
+
     def adopt_manifest(
-        self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
+        self, s: Coordinator, rows: StepRows, manifest: Message
     ) -> Coordinator | None:
         """Replace the coordinator's manifest by the one that the aggregator has recorded.
 
@@ -283,13 +420,7 @@ class TwoServersCoordinator(CoordinatorRules):
         another one adopted after a reservation, the aggregator could ask for a second aggregate
         share, and the difference of the two may be one person's vector. So then the survey ends.
         """
-        for number, part in enumerate(parts):
-            rows.manifest_parts.overwrite(part_key(number), part)
         if not isinstance(manifest, BatchManifest) or manifest.digest != s.params.digest:
-            return None
-        # check: restored-manifest-chain - the aggregator names one person many times
-        earlier = verify_parts(rows.manifest_parts, manifest)
-        if earlier is None:
             return None
         if s.manifest == manifest:
             return s
@@ -298,16 +429,17 @@ class TwoServersCoordinator(CoordinatorRules):
             return coordinator.abort_without_aggregator(
                 s, rows, aggregator_contradiction(OTHER_RESERVATION)
             )[0]
+        # check: restored-manifest-chain - the aggregator names one person many times
+        earlier = verify_parts(rows.manifest_parts, manifest)
+        if earlier is None:
+            return None
         path = (Phase.COUNTING,) if s.phase is Phase.SUBMITTING else ()
-        return coordinator.with_manifest(_with_parts(s, earlier), manifest, *path)
+        with_parts = replace(s, topology_state=ServersState(earlier))
+        return coordinator.with_manifest(with_parts, manifest, *path)
 
     def is_complete(self, s: Coordinator, rows: StepRows) -> bool:
         """Whether the aggregate share is stored, or every report of the manifest is, unchanged."""
-        if servers_state(s).total is not None:
-            return True
-        if rows.has_found("first_messages", s.manifest_hash):
-            return True
-        return all(_intact_report(s, rows, entry) is not None for entry in iterate_entries(s, rows))
+        return servers_state(s).total is not None or has_all_reports(s, rows)
 
     def scrub(self, s: Coordinator, rows: StepRows) -> Coordinator:
         """The state when the survey is over, without shares and without the secret of its noise.
@@ -315,7 +447,8 @@ class TwoServersCoordinator(CoordinatorRules):
         Hashes of the reports stay, so that a repeated report is recognized.
         """
         # check: shares-deleted - whoever seizes the coordinator later finds no shares to join
-        rows.scrub("first_messages")
+        for table in ("first_messages", "report_parts", "verified_parts"):
+            rows.scrub(table)
         return replace(
             s,
             topology_state=ServersState(earlier_hashes(s)),
@@ -360,9 +493,9 @@ _TABLES_OF_A_USER = ("invited", "notices", "first_messages", "withdrawn")
 # --- the manifest and the encrypted shares --------------------------------------------------------
 
 
-def _with_parts(s: Coordinator, earlier: Sequence[bytes]) -> Coordinator:
-    """The coordinator with a manifest whose parts, all but the last, have these hashes."""
-    return replace(s, topology_state=ServersState(tuple(earlier)))
+def _request_recorded_part(s: Coordinator, number: int) -> Signed:
+    """Ask the aggregator for a part of the manifest that it has recorded."""
+    return coordinator.to_aggregator(s, RecordedPartRequest(s.params.survey, number))
 
 
 def _number_to_send(s: Coordinator, request: NextPartRequest) -> int:
@@ -377,45 +510,6 @@ def _number_to_send(s: Coordinator, request: NextPartRequest) -> int:
     return request.number if is_recorded else min(before, len(earlier))
 
 
-def _intact_entries(s: Coordinator, rows: StepRows) -> Iterator[ManifestEntry]:
-    """The entries of all reports whose stored bytes are those that were acknowledged."""
-    for user in rows.first_messages:
-        report = rows.first_messages.intact(user)
-        if report is not None:
-            yield entry_of(s.crypto, user, report)
-
-
-def _intact_report(s: Coordinator, rows: StepRows, entry: ManifestEntry) -> Report | None:
-    """The stored report of a manifest entry; None if it is lost, or is another one."""
-    report = rows.first_messages.get(entry.user)
-    if not isinstance(report, Report) or entry_of(s.crypto, entry.user, report) != entry:
-        return None
-    return report
-
-
-def _intact_reports(
-    s: Coordinator, rows: StepRows, entries: Iterable[ManifestEntry]
-) -> list[Report] | None:
-    """The stored reports of these manifest entries; None if one of them is lost."""
-    reports = list[Report]()
-    for entry in entries:
-        report = _intact_report(s, rows, entry)
-        if report is None:
-            return None
-        reports.append(report)
-    return reports
-
-
-def _share_batch(s: Coordinator, number: int, reports: Sequence[Report]) -> ShareBatch:
-    """The encrypted shares of one part, with the coordinator's verifier shares if it has any."""
-    encrypted_shares = tuple(report.encrypted_share for report in reports)
-    batch = ShareBatch(s.params.survey, s.manifest_hash, encrypted_shares, number=number)
-    verifier_shares = servers_state(s).verifier_shares
-    if not verifier_shares:
-        return batch
-    return replace(batch, revealed=s.committed_value, verifier_shares=verifier_shares[number])
-
-
 # --- the accepted reports and the aggregate share -------------------------------------------------
 
 
@@ -425,26 +519,19 @@ def _accepted_reports(s: Coordinator) -> AcceptedReports | None:
     return accepted if isinstance(accepted, AcceptedReports) else None
 
 
-class _LostReportError(Exception):
-    """A report of the manifest is lost, so that there is no sum."""
-
-
 def shares_to_add(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> Iterator[bytes]:
-    """The shares of the accepted reports, while every report of the manifest is checked.
+    """The coordinator's shares of the accepted reports.
 
     Raises:
-        _LostReportError: a stored report is not that of the manifest
+        LostReportError: a stored report is not that of the manifest
     """
     marks = accepted_marks(s, accepted)
     if marks is None:
         return
-    for entry, is_accepted in zip(iterate_entries(s, rows), marks.tolist(), strict=True):
-        report = _intact_report(s, rows, entry)
-        # check: sum-of-manifest - a damaged share would spoil the sum of all others
-        if report is None:
-            raise _LostReportError
-        if is_accepted:
-            yield report.share
+    for number in part_numbers(s):
+        first = number * messages.REPORTS_PER_PART
+        members = marks[first : first + messages.REPORTS_PER_PART].tolist()
+        yield from compress(shares_of_part(s, rows, number), members)
 
 
 def _set_problem(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> str | None:
@@ -467,36 +554,16 @@ def _set_problem(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> s
     # check: set-root - inclusion would be proven for another set than was added up
     if accepted.root != root:
         return OTHER_ROOT
-    # check: set-verified - the aggregator rejects valid reports or accepts invalid ones
-    if not is_confirmed_by_proofs(s, rows, accepted):
-        return "its accepted reports are not those that the verifier shares of both servers confirm"
     return None
 
 
-def _with_aggregate_share(
-    s: Coordinator, rows: StepRows, accepted: AcceptedReports, statement: Statement
-) -> Coordinator:
-    """Add up the shares of the accepted reports and store the sum; no other one is ever made.
+def _sum_accepted(s: Coordinator, shares: Iterable[bytes], accepted: AcceptedReports) -> Residues:
+    """The coordinator's aggregate share.
 
-    If a report is lost, there is none: what is pending then is a request to abort.
+    Where reports are proven, coins are placed and the server's noise is added.
     """
-    q = s.params.q
-    shares = shares_to_add(s, rows, accepted)
-    try:
-        if s.params.proven:
-            total = _sum_proven(s, shares, accepted)
-        else:
-            total = sum_packed(shares, q, s.params.N)
-    except _LostReportError:
-        return s
-    accepted_hash = sha256(statement.signed.payload).digest()
-    message = AggregateShare(s.params.survey, accepted_hash, pack(total, q))
-    # The verifier shares are not needed any more.
-    return replace(s, topology_state=ServersState(earlier_hashes(s), total=message))
-
-
-def _sum_proven(s: Coordinator, shares: Iterable[bytes], accepted: AcceptedReports) -> Residues:
-    """The aggregate share of proven reports: coins are placed, and the server's noise is added."""
+    if not s.params.proven:
+        return sum_packed(shares, s.params.q, s.params.N)
     context = AggregateContext.of(s.params, revealed_values(s), s.manifest_hash, accepted.members)
     bits = context.mechanism.proven_bits
     blocks = batch_rows(shares, bits)

@@ -75,7 +75,21 @@ def split_into_parts(
             return
         group = following
         number += 1
-        before = sha256(encode(part)).digest()
+        before = _hash(part)
+
+
+def last_missing_part(kept: StoredParts, part: BatchManifest) -> int | None:
+    """The number of the last part before this one that is not stored; None if all of them are."""
+    while part.number:
+        before = kept.get(part_key(part.number - 1))
+        if not isinstance(before, BatchManifest) or _hash(before) != part.before:
+            return part.number - 1
+        part = before
+    return None
+
+
+def _hash(part: BatchManifest) -> bytes:
+    return sha256(encode(part)).digest()
 
 
 def verify_parts(kept: StoredParts, last: BatchManifest) -> tuple[bytes, ...] | None:
@@ -107,7 +121,7 @@ def verify_parts(kept: StoredParts, last: BatchManifest) -> tuple[bytes, ...] | 
 def is_successor(before: BatchManifest, part: BatchManifest) -> bool:
     """Whether a part comes directly after another one: number, hash and order of user ids."""
     is_next = before.number == part.number - 1
-    names_before = part.before == sha256(encode(before)).digest()
+    names_before = part.before == _hash(before)
     last = before.entries[-1:]
     first = part.entries[:1]
     in_order = not last or not first or last[0].user < first[0].user

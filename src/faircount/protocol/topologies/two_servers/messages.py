@@ -1,9 +1,21 @@
 """Messages of the `servers` topology, tags 16-31."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
-from faircount.protocol.wire.codec import U8, U32, Hash, Id, Message, Party, VarBytes, message
+from faircount.protocol.wire.codec import (
+    U8,
+    U32,
+    Hash,
+    Id,
+    Message,
+    Party,
+    VarBytes,
+    encode,
+    message,
+)
+from faircount.protocol.wire.digests import tagged_hash
 
 
 @message(16, Party.COORDINATOR)
@@ -76,20 +88,50 @@ class NextPartRequest(Message):
     number: U32
 
 
+@message(26, Party.AGGREGATOR)
+class RecordedPartRequest(Message):
+    """A restored coordinator asks for a part of the manifest that the aggregator has recorded."""
+
+    survey: Id
+    number: U32
+
+
+@message(27, Party.COORDINATOR)
+class RecordedPart(Message):
+    """The answer: the part of the manifest, as the coordinator had sent it."""
+
+    survey: Id
+    part: VarBytes
+
+
+@message(24, Party.COORDINATOR)
+class VerifiedPart(Message):
+    """What the aggregator found about the reports of one part; sent where reports are proven.
+
+    `decrypted` is a bitmap over the part: which encrypted shares it could decrypt. The verifier
+    shares are its own, of those reports: with them the coordinator checks every proof again.
+    """
+
+    survey: Id
+    manifest_hash: Hash
+    number: U32
+    decrypted: VarBytes
+    verifier_shares: VarBytes
+
+
 @message(18, Party.COORDINATOR)
 class AcceptedReports(Message):
     """The accepted reports, fixed for good, as a bitmap over the manifest.
 
-    With proofs, also which encrypted shares the aggregator could decrypt (`decrypted`), and its
-    verifier shares for those: the coordinator checks every proof again.
+    With proofs, `verified` is a hash over all `VerifiedPart` messages (`hash_of_verified`), so that
+    none of them can be exchanged afterwards.
     """
 
     survey: Id
     manifest_hash: Hash
     members: VarBytes
     root: Hash
-    decrypted: VarBytes = b""
-    verifier_shares: VarBytes = b""
+    verified: Hash = bytes(32)
 
 
 @message(19, Party.AGGREGATOR)
@@ -105,11 +147,30 @@ class AggregateShare(Message):
 class PartVerification(Message):
     """What the aggregator records about the reports of one part; kept until the end, never sent.
 
-    `decrypted` and `members` are bitmaps over the part: which encrypted shares could be decrypted,
-    and which reports are accepted.
+    `batch_hash` is that of the share batch. `decrypted` and `members` are bitmaps over the part:
+    which encrypted shares could be decrypted, and which reports are accepted. `total` is the sum of
+    the aggregator's shares of the accepted reports, and `coins` are its shares of their coins.
     """
 
+    batch_hash: Hash
     decrypted: VarBytes
     members: VarBytes
     verifier_shares: VarBytes
+    total: VarBytes
     coins: VarBytes
+
+
+@message(25, Party.COORDINATOR)
+class PartReports(Message):
+    """The coordinator's copy of the reports of one part, in its order; never sent.
+
+    All shares have one length, and all encrypted shares have one, so they are simply joined.
+    """
+
+    shares: VarBytes
+    encrypted_shares: VarBytes
+
+
+def hash_of_verified(parts: Iterable[VerifiedPart]) -> bytes:
+    """The hash by which the set of accepted reports names what was found about every part."""
+    return tagged_hash(b"verified", *(sha256(encode(part)).digest() for part in parts))

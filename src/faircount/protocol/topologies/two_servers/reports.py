@@ -47,7 +47,7 @@ from faircount.protocol.wire.digests import tagged_hash
 from faircount.protocol.wire.packed_rows import split_into_batches, unpack_rows
 from faircount.sharing.field import add, dtype_for, from_signed, uniform
 from faircount.sharing.keys import derive_key
-from faircount.sharing.packing import pack, packed_size, unpack
+from faircount.sharing.packing import pack, unpack
 
 ELEMENTS_AT_ONCE = 1 << 17
 """Field elements of whole reports in memory at a time, however many reports and items there are."""
@@ -144,11 +144,6 @@ def derive_query(params: SurveyParameters, layout: ReportLayout, values: Reveale
 def pack_verifier_shares(verifier_shares: Residues, layout: ReportLayout) -> bytes:
     """Pack the verifier shares of many reports for sending."""
     return pack(verifier_shares.reshape(-1), layout.q)
-
-
-def verifier_shares_bytes(layout: ReportLayout, count: int) -> int:
-    """Bytes of the packed verifier shares of `count` reports."""
-    return packed_size(layout.q, count * layout.verifier_size)
 
 
 def unpack_verifier_shares(packed: bytes, layout: ReportLayout, count: int) -> Residues | None:

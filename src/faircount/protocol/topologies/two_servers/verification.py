@@ -6,34 +6,158 @@
     sum       the shares of the accepted reports: all that decrypt, or all that are valid
 
 The shares themselves are forgotten with their block. What the aggregator stores about a part is a
-`PartVerification` message: bitmaps, its verifier shares, and its shares of the coins.
+`PartVerification` message: bitmaps, its verifier shares, its sum, and its shares of the coins.
+
+Nothing here depends on other parts or on what was stored since the reservation. So several parts
+are verified at a time, in other processes, before their steps are made (`PartWork`).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 
 import numpy as np
 
 from faircount.core.arrays import Bools, Residues
+from faircount.core.errors import ProtocolError
 from faircount.mechanisms.verified import Tally, as_verified
-from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
-from faircount.protocol.roles.rows import StepRows
-from faircount.protocol.topologies.two_servers.messages import ManifestEntry, PartVerification
+from faircount.protocol.roles.rows import MemoryRows, RowWrite, part_key
+from faircount.protocol.roles.stored import parse_parameters
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.topologies.two_servers.messages import (
+    BatchManifest,
+    ManifestEntry,
+    PartVerification,
+)
 from faircount.protocol.topologies.two_servers.reports import (
     derive_query,
     pack_verifier_shares,
     report_layout_of,
     row_blocks,
+    unpack_verifier_shares,
 )
 from faircount.protocol.topologies.two_servers.user import expansion_info, seed_info
 from faircount.protocol.topologies.two_servers.validity import Query
-from faircount.protocol.wire.digests import bitmap
+from faircount.protocol.wire.codec import encode, parse
+from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
+from faircount.protocol.wire.digests import bitmap, members_of
 from faircount.protocol.wire.messages import ShareBatch
 from faircount.protocol.wire.packed_rows import sum_batches
 from faircount.sharing.field import dtype_for
 from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import pack
+
+
+@dataclass(frozen=True, slots=True)
+class PartVerifier:
+    """What the aggregator needs to verify any part: of its state, only what never changes."""
+
+    params: SurveyParameters
+    encryption_keys: KeyPair = field(repr=False)
+    committed_value: bytes = field(repr=False)
+    crypto: CryptoSuite
+
+    @classmethod
+    def of(cls, s: Aggregator) -> "PartVerifier":
+        """The verifier of a survey."""
+        return cls(s.params, s.encryption_keys, s.committed_value, s.crypto)
+
+    def verify(
+        self, entries: Sequence[ManifestEntry], authentic: bytes, batch: ShareBatch
+    ) -> PartVerification | None:
+        """What is stored about a part; None if the coordinator's verifier shares are malformed.
+
+        authentic: bitmap over the entries: which of them have a valid enrolment MAC
+        """
+        # check: authentic-entries - the coordinator makes up participants
+        checked = members_of(authentic, len(entries)) or ()
+        seeds = self._decrypt_seeds(entries, checked, batch.encrypted_shares)
+        positions = [seed.position for seed in seeds]
+        decrypted = bitmap(positions, len(entries))
+        batch_hash = sha256(encode(batch)).digest()
+        layout = report_layout_of(self.params.mechanism)
+        # Without proofs every report that decrypts counts, and nothing else is stored.
+        if layout is None:
+            total = pack(self._sum_shares(seeds), self.params.q)
+            return PartVerification(batch_hash, b"", decrypted, b"", total, b"")
+        coordinator_shares = unpack_verifier_shares(batch.verifier_shares, layout, len(entries))
+        if coordinator_shares is None:
+            return None
+        # From both values: either server alone would know the point while clients still send.
+        query = derive_query(self.params, layout, (batch.revealed, self.committed_value))
+        own_shares, is_valid, tally = self._check_proofs(
+            query, seeds, coordinator_shares[positions]
+        )
+        accepted = bitmap(np.array(positions, dtype=np.int64)[is_valid], len(entries))
+        return PartVerification(
+            batch_hash,
+            decrypted,
+            accepted,
+            pack_verifier_shares(own_shares, layout),
+            pack(tally.cells, self.params.q),
+            pack(tally.coins.reshape(-1), self.params.q),
+        )
+
+    def _decrypt_seeds(
+        self,
+        entries: Sequence[ManifestEntry],
+        positions: Sequence[int],
+        encrypted_shares: Sequence[bytes],
+    ) -> "list[DecryptedSeed]":
+        """The seeds of the reports at these positions, as far as they can be decrypted."""
+        seeds = list[DecryptedSeed]()
+        for position in positions:
+            entry = entries[position]
+            seed = self._decrypt_seed(entry, encrypted_shares[position])
+            if seed is not None:
+                seeds.append(DecryptedSeed(position, entry, seed))
+        return seeds
+
+    def _decrypt_seed(self, entry: ManifestEntry, encrypted_share: bytes) -> bytes | None:
+        secret = self.crypto.agree(self.encryption_keys, entry.public_key)
+        if secret is None:
+            return None
+        # Bound to the commitment to share1: the halves of two reports cannot be combined.
+        info = seed_info(self.params, entry.user, entry.public_key, entry.commitment)
+        seed = self.crypto.decrypt(secret, self.params.digest, info, encrypted_share)
+        if seed is None or len(seed) != SEED_BYTES:
+            return None
+        return seed
+
+    def _expand_shares(self, seeds: "Sequence[DecryptedSeed]") -> Residues:
+        """The aggregator's shares of these reports, one row each."""
+        params = self.params
+        infos = [expansion_info(params, seed.entry.user, seed.entry.public_key) for seed in seeds]
+        return self.crypto.expand_rows(
+            [seed.seed for seed in seeds], params.digest, infos, params.q, params.vector_size
+        )
+
+    def _sum_shares(self, seeds: "Sequence[DecryptedSeed]") -> Residues:
+        blocks = row_blocks(len(seeds), self.params.N)
+        # Block by block: the expanded shares of a large part would not fit into memory.
+        shares = (self._expand_shares(seeds[block]) for block in blocks)
+        return sum_batches(shares, self.params.q, self.params.N)
+
+    def _check_proofs(
+        self, query: Query, seeds: "Sequence[DecryptedSeed]", coordinator_shares: Residues
+    ) -> tuple[Residues, Bools, Tally]:
+        """The aggregator's verifier shares, which reports are valid, and the tally of those."""
+        kind = dtype_for(self.params.q)
+        own_shares = np.empty((len(seeds), query.layout.verifier_size), dtype=kind)
+        # Filled while the tally consumes the shares, so that each is expanded once.
+        is_valid = np.empty(len(seeds), dtype=np.bool_)
+
+        def valid_shares() -> Iterator[Residues]:
+            for block in row_blocks(len(seeds), query.layout.width):
+                shares = self._expand_shares(seeds[block])
+                own_shares[block] = query.verifier_shares(shares)
+                # check: invalid-reports - a malicious client would skew the result
+                is_valid[block] = query.accepts(coordinator_shares[block], own_shares[block])
+                yield shares[is_valid[block]]
+
+        tally = as_verified(self.params.mechanism).tally(valid_shares())
+        return own_shares, is_valid, tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,102 +169,51 @@ class DecryptedSeed:
     seed: bytes
 
 
-def verify_part(
-    s: Aggregator,
-    rows: StepRows,
-    entries: Sequence[ManifestEntry],
-    batch: ShareBatch,
-    coordinator_shares: Residues | None,
-) -> tuple[PartVerification, Residues]:
-    """What is stored about a part, and the aggregator's sum over its accepted reports.
+@dataclass(frozen=True, slots=True)
+class PartWork:
+    """The verification of one share batch, as bytes that can be sent to another process."""
 
-    `coordinator_shares` are the coordinator's verifier shares of all entries, one row each; None
-    where reports are not proven.
-    """
-    seeds = _decrypt_seeds(s, rows, entries, batch.encrypted_shares)
-    positions = [seed.position for seed in seeds]
-    decrypted = bitmap(positions, len(entries))
-    layout = report_layout_of(s.params.mechanism)
-    # Without proofs every report that decrypts counts, and nothing else is stored.
-    if layout is None or coordinator_shares is None:
-        return PartVerification(b"", decrypted, b"", b""), _sum_shares(s, seeds)
-    # From both values: either server alone would know the point while clients still send.
-    query = derive_query(s.params, layout, (batch.revealed, s.committed_value))
-    own_shares, is_valid, tally = _check_proofs(s, query, seeds, coordinator_shares[positions])
-    accepted = bitmap(np.array(positions, dtype=np.int64)[is_valid], len(entries))
-    coins = pack(tally.coins.reshape(-1), s.params.q)
-    verification = PartVerification(
-        decrypted, accepted, pack_verifier_shares(own_shares, layout), coins
-    )
-    return verification, tally.cells
+    published: bytes
+    encryption_secret: bytes = field(repr=False)
+    committed_value: bytes = field(repr=False)
+    part: bytes
+    authentic: bytes
+    batch: bytes
 
+    @classmethod
+    def of(
+        cls, s: Aggregator, part: BatchManifest, authentic: bytes, batch: ShareBatch
+    ) -> "PartWork":
+        """The work of verifying this batch."""
+        return cls(
+            s.params.published,
+            s.encryption_keys.secret,
+            s.committed_value,
+            encode(part),
+            authentic,
+            encode(batch),
+        )
 
-def _decrypt_seeds(
-    s: Aggregator,
-    rows: StepRows,
-    entries: Sequence[ManifestEntry],
-    encrypted_shares: Sequence[bytes],
-) -> list[DecryptedSeed]:
-    """The seeds of all reports that have a valid enrolment MAC and can be decrypted."""
-    seeds = list[DecryptedSeed]()
-    for position, entry in enumerate(entries):
-        seed = _decrypt_seed(s, rows, entry, encrypted_shares[position])
-        if seed is not None:
-            seeds.append(DecryptedSeed(position, entry, seed))
-    return seeds
+    def run(self) -> bytes:
+        """The encoded `PartVerification`; nothing if there is none."""
+        crypto = StandardCrypto()
+        keys = crypto.keypair_from(self.encryption_secret)
+        params = parse_parameters(self.published)
+        verifier = PartVerifier(params, keys, self.committed_value, crypto)
+        part = parse(self.part)
+        batch = parse(self.batch)
+        if not isinstance(part, BatchManifest) or not isinstance(batch, ShareBatch):
+            raise ProtocolError("a manifest part and its share batch are verified, nothing else")
+        # Shares that are not those of the part are refused in the step.
+        if len(batch.encrypted_shares) != len(part.entries):
+            return b""
+        verification = verifier.verify(tuple(part.entries), self.authentic, batch)
+        return b"" if verification is None else encode(verification)
 
-
-def _decrypt_seed(
-    s: Aggregator, rows: StepRows, entry: ManifestEntry, encrypted_share: bytes
-) -> bytes | None:
-    # The MAC comes from the invitation: the coordinator cannot make up participants.
-    if not aggregator.has_valid_mac(s, rows, entry):
-        return None
-    secret = s.crypto.agree(s.encryption_keys, entry.public_key)
-    if secret is None:
-        return None
-    # Bound to the commitment to share1: the halves of two reports cannot be combined.
-    info = seed_info(s.params, entry.user, entry.public_key, entry.commitment)
-    seed = s.crypto.decrypt(secret, s.params.digest, info, encrypted_share)
-    if seed is None or len(seed) != SEED_BYTES:
-        return None
-    return seed
-
-
-def _expand_shares(s: Aggregator, seeds: Sequence[DecryptedSeed]) -> Residues:
-    """The aggregator's shares of these reports, one row each."""
-    infos = [expansion_info(s.params, seed.entry.user, seed.entry.public_key) for seed in seeds]
-    return s.crypto.expand_rows(
-        [seed.seed for seed in seeds],
-        s.params.digest,
-        infos,
-        s.params.q,
-        s.params.vector_size,
-    )
-
-
-def _sum_shares(s: Aggregator, seeds: Sequence[DecryptedSeed]) -> Residues:
-    blocks = row_blocks(len(seeds), s.params.N)
-    # Block by block: the expanded shares of a large part would not fit into memory.
-    shares = (_expand_shares(s, seeds[block]) for block in blocks)
-    return sum_batches(shares, s.params.q, s.params.N)
-
-
-def _check_proofs(
-    s: Aggregator, query: Query, seeds: Sequence[DecryptedSeed], coordinator_shares: Residues
-) -> tuple[Residues, Bools, Tally]:
-    """The aggregator's verifier shares, which reports are valid, and the tally of those."""
-    own_shares = np.empty((len(seeds), query.layout.verifier_size), dtype=dtype_for(s.params.q))
-    # Filled while the tally consumes the shares, so that each is expanded once.
-    is_valid = np.empty(len(seeds), dtype=np.bool_)
-
-    def valid_shares() -> Iterator[Residues]:
-        for block in row_blocks(len(seeds), query.layout.width):
-            shares = _expand_shares(s, seeds[block])
-            own_shares[block] = query.verifier_shares(shares)
-            # check: invalid-reports - a malicious client would skew the result
-            is_valid[block] = query.accepts(coordinator_shares[block], own_shares[block])
-            yield shares[is_valid[block]]
-
-    tally = as_verified(s.params.mechanism).tally(valid_shares())
-    return own_shares, is_valid, tally
+    def rows(self, result: bytes) -> MemoryRows:
+        """The rows that the step reads in place of doing this work."""
+        if not result:
+            return MemoryRows()
+        batch = parse(self.batch)
+        number = batch.number if isinstance(batch, ShareBatch) else 0
+        return MemoryRows([RowWrite("part_verifications", part_key(number), parse(result))])

@@ -224,7 +224,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         return one_sum.record_total(s, rows, s.members, root, lambda: item_totals(s, rows))
 
     def adopt_manifest(
-        self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
+        self, s: Coordinator, rows: StepRows, manifest: Message
     ) -> Coordinator | None:
         """Replace the coordinator's manifest by the one that the aggregator has recorded.
 

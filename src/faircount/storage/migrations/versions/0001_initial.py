@@ -16,7 +16,7 @@ _COLUMNS: dict[str, str] = {
     "generation:number version:number main_version:number phase:text attempt:number "
     "participants:number withdrawn:number invited:number opened_at:number? due_at:number? "
     "held_since:number? since:number extended:number",
-    "state_rows": "survey:bytes* store:text* key:bytes* hash:bytes encrypted:bytes?",
+    "state_rows": "survey:bytes* store:text* key:bytes* hash:bytes kept:bytes? encrypted:bytes?",
     "parts": "survey:bytes* part:number* hash:bytes encrypted:bytes?",
     "survey_keys": "id:bytes* owner:bytes encrypted:bytes? used_by:bytes?",
     "tokens": "hash:bytes* holder:bytes scope:text name:text created_at:number expires_at:number? "

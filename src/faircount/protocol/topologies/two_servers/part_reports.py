@@ -1,0 +1,276 @@
+"""The coordinator's copies of reports, one for each part of the manifest, and what it reads there.
+
+When the manifest is fixed, every report is read once, and the shares of a part are stored together
+(`PartReports`). All that follows reads those copies:
+
+    encrypted shares    leave part by part, where reports are proven with the coordinator's
+                        verifier shares
+    verified parts      arrive with the aggregator's verifier shares: before anything is added up,
+                        the coordinator checks every proof again
+    aggregate share     the sum of the shares of the accepted reports
+
+A coordinator that was restored and has adopted the aggregator's manifest has no copies. It reads
+the reports themselves.
+
+Verifier shares are not stored. They follow from the share to which the manifest commits and from
+the values to which both servers committed, so they are the same whenever they are computed: there
+is no second query about a report.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from faircount.core.arrays import Bools, Residues
+from faircount.protocol.roles.coordinator import Coordinator
+from faircount.protocol.roles.rows import StepRows, part_key
+from faircount.protocol.topologies.two_servers import messages
+from faircount.protocol.topologies.two_servers.accepted import accepted_marks
+from faircount.protocol.topologies.two_servers.manifests import (
+    PartsState,
+    earlier_hashes,
+    entry_of,
+    get_part,
+)
+from faircount.protocol.topologies.two_servers.messages import (
+    AcceptedReports,
+    AggregateShare,
+    ManifestEntry,
+    PartReports,
+    Report,
+    VerifiedPart,
+    hash_of_verified,
+)
+from faircount.protocol.topologies.two_servers.reports import (
+    RevealedValues,
+    compute_verifier_shares,
+    derive_query,
+    pack_verifier_shares,
+    report_layout_of,
+    unpack_verifier_shares,
+)
+from faircount.protocol.topologies.two_servers.validity import Query
+from faircount.protocol.wire.codec import encode
+from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
+from faircount.protocol.wire.digests import marks_of
+from faircount.protocol.wire.messages import Reservation, ShareBatch
+from faircount.sharing.packing import packed_size
+
+
+@dataclass(frozen=True)
+class ServersState(PartsState):
+    """What the coordinator stores for this topology beside the parts of its manifest."""
+
+    stored_tag = "servers-coordinator"
+    # The hash of the copy of every part (`PartReports`); empty if it did not make this manifest.
+    copies: tuple[bytes, ...] = ()
+    # The one aggregate share. It is stored before it is sent, and no other one ever leaves.
+    total: AggregateShare | None = None
+
+
+def servers_state(s: Coordinator) -> ServersState:
+    """The coordinator's topology state; an empty one before the manifest is fixed."""
+    return s.topology_state if isinstance(s.topology_state, ServersState) else ServersState()
+
+
+def part_numbers(s: Coordinator) -> range:
+    """The numbers of all parts of the manifest."""
+    return range(len(earlier_hashes(s)) + 1)
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+class ReportCopier:
+    """Reads every stored report once: for the entries of the manifest and for the copies."""
+
+    def __init__(self, s: Coordinator, rows: StepRows) -> None:
+        self._state = s
+        self._rows = rows
+        self._shares = list[bytes]()
+        self._encrypted_shares = list[bytes]()
+
+    def entries(self) -> Iterator[ManifestEntry]:
+        """The entries of all reports whose stored bytes are those that were acknowledged."""
+        first_messages = self._rows.first_messages
+        for user in first_messages:
+            report = first_messages.intact(user)
+            if report is not None:
+                self._shares.append(report.share)
+                self._encrypted_shares.append(report.encrypted_share)
+                yield entry_of(self._state.crypto, user, report)
+
+    def take(self, count: int) -> PartReports:
+        """The copy of the next so many reports, which are then forgotten here."""
+        copy = PartReports(b"".join(self._shares[:count]), b"".join(self._encrypted_shares[:count]))
+        del self._shares[:count]
+        del self._encrypted_shares[:count]
+        return copy
+
+
+def reports_of_part(s: Coordinator, rows: StepRows, number: int) -> PartReports | None:
+    """The reports of one part of the manifest; None if one of them is lost."""
+    copies = servers_state(s).copies
+    if number < len(copies):
+        copy = rows.report_parts.get(part_key(number))
+        # check: copy-intact - a damaged share would spoil the sum of all others
+        if isinstance(copy, PartReports) and sha256(encode(copy)).digest() == copies[number]:
+            return copy
+    reports = list[Report]()
+    for entry in get_part(s, rows, number).entries:
+        report = intact_report(s, rows, entry)
+        if report is None:
+            return None
+        reports.append(report)
+    return PartReports(
+        b"".join(report.share for report in reports),
+        b"".join(report.encrypted_share for report in reports),
+    )
+
+
+def intact_report(s: Coordinator, rows: StepRows, entry: ManifestEntry) -> Report | None:
+    """The stored report of a manifest entry; None if it is lost, or is another one."""
+    report = rows.first_messages.get(entry.user)
+    if (
+        not isinstance(report, Report)
+        # check: report-of-manifest - shares of other reports than the manifest's are sent
+        or entry_of(s.crypto, entry.user, report) != entry
+    ):
+        return None
+    return report
+
+
+def has_all_reports(s: Coordinator, rows: StepRows) -> bool:
+    """Whether every report of the manifest is stored, unchanged."""
+    return all(reports_of_part(s, rows, number) is not None for number in part_numbers(s))
+
+
+def _split(joined: bytes, size: int) -> Iterator[bytes]:
+    """Byte strings of one size that were joined."""
+    return (joined[start : start + size] for start in range(0, len(joined), size))
+
+
+def shares_of(s: Coordinator, reports: PartReports) -> Iterator[bytes]:
+    """The coordinator's shares of these reports, one by one."""
+    return _split(reports.shares, packed_size(s.params.q, s.params.vector_size))
+
+
+def shares_of_part(s: Coordinator, rows: StepRows, number: int) -> Iterator[bytes]:
+    """The coordinator's shares of the reports of one part.
+
+    Raises:
+        LostReportError: a stored report is not that of the manifest
+    """
+    reports = reports_of_part(s, rows, number)
+    # check: sum-of-manifest - the sum would lack a report that the aggregator counts
+    if reports is None:
+        raise LostReportError
+    return shares_of(s, reports)
+
+
+# --- what leaves ----------------------------------------------------------------------------------
+
+
+def revealed_values(s: Coordinator) -> RevealedValues:
+    """v1 of the coordinator itself, and v2, which the aggregator reveals in its reservation."""
+    reservation = None if s.reservation is None else s.reservation.message
+    if not isinstance(reservation, Reservation):
+        return s.committed_value, bytes(32)
+    return s.committed_value, reservation.revealed
+
+
+def make_share_batch(s: Coordinator, rows: StepRows, number: int) -> ShareBatch | None:
+    """The encrypted shares of one part, with verifier shares where reports are proven.
+
+    None if a report is lost.
+    """
+    reports = reports_of_part(s, rows, number)
+    if reports is None:
+        return None
+    encrypted_shares = tuple(_split(reports.encrypted_shares, ENCRYPTED_SEED_BYTES))
+    batch = ShareBatch(s.params.survey, s.manifest_hash, encrypted_shares, number=number)
+    layout = report_layout_of(s.params.mechanism)
+    if layout is None:
+        return batch
+    query = derive_query(s.params, layout, revealed_values(s))
+    own_shares = compute_verifier_shares(query, shares_of(s, reports))
+    return replace(
+        batch,
+        revealed=s.committed_value,
+        verifier_shares=pack_verifier_shares(own_shares, layout),
+    )
+
+
+# --- what the aggregator has found ----------------------------------------------------------------
+
+
+def is_part_verified(s: Coordinator, rows: StepRows, number: int) -> bool:
+    """Whether the aggregator's verifier shares of this part have arrived, or are not needed."""
+    return not s.params.proven or part_key(number) in rows.verified_parts
+
+
+def first_unverified(s: Coordinator, rows: StepRows) -> int | None:
+    """The first part about which the aggregator has not said what it found; None if there is none.
+
+    Where reports are not proven it says nothing but the set.
+    """
+    for number in part_numbers(s):
+        if not is_part_verified(s, rows, number):
+            return number
+    return None
+
+
+class LostReportError(Exception):
+    """A report of the manifest is lost, so that there is no sum."""
+
+
+def is_confirmed_by_proofs(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> bool:
+    """Whether the set has exactly the valid reports of those the aggregator could decrypt.
+
+    Which reports are valid follows from the verifier shares of both servers.
+
+    Raises:
+        LostReportError: a stored report is not that of the manifest
+    """
+    layout = report_layout_of(s.params.mechanism)
+    marks = accepted_marks(s, accepted)
+    if layout is None or marks is None:
+        return marks is not None
+    verified = (_verified_part(rows, number) for number in part_numbers(s))
+    # check: verified-parts-signed - the aggregator shows other verifier shares than it signed
+    if accepted.verified != hash_of_verified(verified):
+        return False
+    query = derive_query(s.params, layout, revealed_values(s))
+    for number in part_numbers(s):
+        first = number * messages.REPORTS_PER_PART
+        members = marks[first : first + messages.REPORTS_PER_PART]
+        own_shares = compute_verifier_shares(query, shares_of_part(s, rows, number))
+        if not _is_part_confirmed(query, members, own_shares, _verified_part(rows, number)):
+            return False
+    return True
+
+
+def _verified_part(rows: StepRows, number: int) -> VerifiedPart:
+    part = rows.verified_parts[part_key(number)]
+    if not isinstance(part, VerifiedPart):
+        raise KeyError(number)
+    return part
+
+
+def _is_part_confirmed(
+    query: Query, members: Bools, own_shares: Residues, verified: VerifiedPart
+) -> bool:
+    """Whether the accepted reports of one part are those that both verifier shares confirm."""
+    decrypted = marks_of(verified.decrypted, len(members))
+    if (
+        decrypted is None
+        # check: accepted-were-decrypted - the aggregator accepts shares that it could not decrypt
+        or (members & ~decrypted).any()
+    ):
+        return False
+    count = int(decrypted.sum())
+    their_shares = unpack_verifier_shares(verified.verifier_shares, query.layout, count)
+    if their_shares is None:
+        return False
+    is_valid = query.accepts(own_shares[decrypted], their_shares)
+    return bool((is_valid == members[decrypted]).all())
