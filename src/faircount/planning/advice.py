@@ -31,7 +31,7 @@ def suits(option: Option, malicious_clients: bool) -> bool:
     Options with proven reports may be recommended under both assumptions.
     """
     # A trusted server would see every answer, and a mechanism without costs travels nowhere.
-    runs = option.sound and option.cost is not None and not option.needs_trust
+    runs = option.sound and option.is_carried and not option.needs_trust
     return runs and (option.proven or not malicious_clients)
 
 

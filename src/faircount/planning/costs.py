@@ -31,15 +31,28 @@ class Cost:
     sees: str
 
 
+def is_carried(mechanism: FrequencyMechanism) -> bool:
+    """Whether some way carries it: all but proofs that two servers cannot check."""
+    if not mechanism.proven:
+        return True
+    try:
+        SERVERS.adapt_mechanism(as_field_mechanism(mechanism))
+    except ParameterError:
+        return False
+    return True
+
+
 def cost(mechanism: FrequencyMechanism) -> Cost | None:
     """Cost of the cheapest way that needs no trusted party and does not change the noise.
 
     Sums go through two servers, or between users in a roster if users draw different noise. TSS has
     its helpers, and local mechanisms send a report. None means that no topology carries it.
     """
+    if not is_carried(mechanism):
+        return None
     # First, because a proof decides the way: only two servers can check it.
     if mechanism.proven:
-        return _cost_with_proofs(mechanism)
+        return _cost_in(SERVERS, mechanism)
     if mechanism.collected is Collected.SUM:
         if mechanism.identical_for_all_users:
             return _cost_in(SERVERS, mechanism)
@@ -56,15 +69,6 @@ def cost(mechanism: FrequencyMechanism) -> Cost | None:
 def _cost_in(topology: Topology, mechanism: FrequencyMechanism) -> Cost:
     sent = topology.bytes_sent(as_field_mechanism(mechanism))
     return Cost(topology.form, str(topology), sent, len(topology.phases), topology.sees)
-
-
-def _cost_with_proofs(mechanism: FrequencyMechanism) -> Cost | None:
-    """Two servers that check the proofs; None where they cannot."""
-    try:
-        SERVERS.adapt_mechanism(as_field_mechanism(mechanism))
-    except ParameterError:
-        return None
-    return _cost_in(SERVERS, mechanism)
 
 
 def _cost_between_users(mechanism: FrequencyMechanism) -> Cost:

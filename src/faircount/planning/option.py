@@ -3,13 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from faircount.accounting.conditions import Condition, in_english
 from faircount.core.errors import FaircountError, RefusedError
 from faircount.mechanisms.base import Collected, FrequencyMechanism
 from faircount.planning.accuracy import Kind, users_needed
-from faircount.planning.costs import Cost, InServers, cost, in_servers, paper_form_bytes
+from faircount.planning.costs import Cost, InServers, cost, in_servers, is_carried, paper_form_bytes
 from faircount.planning.question import Question
 
 # Attempts at meeting a budget that composed accounting overshoots by a rounding error.
@@ -52,10 +53,10 @@ class Option:
     standard_error, half_width_95: error of an average item
     users_needed: users that the target error needs; None without a target, or if no number suffices
     condition: condition of the guarantee; None if it holds for any data
-    cost: bytes, visits and who sees what
-    paper_form_bytes: bytes that a user sends in the paper's protocol
     mechanism: the mechanism itself, ready to run
-    servers: errors and bytes with two servers, if they differ
+    staying: users who are expected in the sum
+
+    What it costs is computed when it is first asked for: most plans are read without.
     """
 
     name: str
@@ -68,13 +69,34 @@ class Option:
     half_width_95: float | None = None
     users_needed: int | None = None
     condition: Condition | None = None
-    cost: Cost | None = None
-    paper_form_bytes: int | None = None
     mechanism: FrequencyMechanism | None = None
-    servers: InServers | None = None
+    staying: int = 0
 
     def __hash__(self) -> int:
         return hash((self.name, self.epsilon, self.delta, self.standard_error))
+
+    @cached_property
+    def is_carried(self) -> bool:
+        """Whether some way carries it."""
+        return self.mechanism is not None and is_carried(self.mechanism)
+
+    @cached_property
+    def cost(self) -> Cost | None:
+        """Bytes, visits and who sees what; None where no topology carries it."""
+        return cost(self.mechanism) if self.mechanism is not None else None
+
+    @cached_property
+    def paper_form_bytes(self) -> int | None:
+        """Bytes that a user sends in the paper's protocol; None where it has no such form."""
+        # The paper has no proofs, so only unproven sums have a form there.
+        if self.mechanism is None or self.proven or self.mechanism.collected is not Collected.SUM:
+            return None
+        return paper_form_bytes(self.mechanism)
+
+    @cached_property
+    def servers(self) -> InServers | None:
+        """Errors and bytes with two servers, if they differ."""
+        return in_servers(self.mechanism, self.staying) if self.mechanism is not None else None
 
     @property
     def topology(self) -> str | None:
@@ -131,10 +153,6 @@ def make_option(kind: Kind, q: Question) -> Option:
     needed = None
     if q.target_error is not None:
         needed = users_needed(kind, q, q.target_error)
-    # The paper has no proofs, so only unproven sums have a form there.
-    paper_bytes = None
-    if mechanism.collected is Collected.SUM and not mechanism.proven:
-        paper_bytes = paper_form_bytes(mechanism)
     # The plan's adversary is always a participant, because everybody reads the result.
     condition = mechanism.condition(mechanism.participants)
     return Option(
@@ -148,10 +166,8 @@ def make_option(kind: Kind, q: Question) -> Option:
         half,
         needed,
         condition,
-        cost(mechanism),
-        paper_bytes,
         mechanism,
-        in_servers(mechanism, q.staying),
+        q.staying,
     )
 
 

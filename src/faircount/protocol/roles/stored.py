@@ -23,6 +23,7 @@ from faircount.core.errors import MalformedError, ProtocolError
 from faircount.protocol.roles.rows import RowWrite, Upload
 from faircount.protocol.survey.budget import Ledger
 from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.topology import load_all_roles
 from faircount.protocol.wire.codec import Message, encode, parse
 from faircount.protocol.wire.crypto import CryptoSuite, StandardCrypto
 from faircount.protocol.wire.field_codecs import FieldCodec, ListOf, VariableBytes
@@ -64,6 +65,8 @@ def decode_state(
     Raises:
         MalformedError: the bytes are damaged, of another version, or not of such a state
     """
+    # The bytes name the class of a state by its tag, and a class is known once it is loaded.
+    load_all_roles()
     # Checked before decoding, which would fail much later and say less.
     needs_ledger = any(form == Injected(Ledger) for _, form in layout_of(kind).parts)
     if needs_ledger and ledger is None:

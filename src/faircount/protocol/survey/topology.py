@@ -17,13 +17,16 @@ epsilon and delta for each adversary where they differ.
 
 A topology is a package in `protocol/topologies` with a subclass of `Topology`. Loading the package
 registers an instance, and `faircount.protocol` loads all of them; nothing else knows which exist.
+The messages and the rules of the parties, which are most of the code, are loaded when they are
+first needed: a plan compares errors, and a table at home is counted, without any of them.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from faircount.core.errors import ParameterError
 from faircount.core.questions import MostOf, Number, OneOf, QuestionGroup, Questionnaire
@@ -31,7 +34,7 @@ from faircount.mechanisms.laplace_sheets import LaplaceSheets
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.survey.phases import Phase
-from faircount.protocol.wire.codec import Message
+from faircount.protocol.wire.codec import Message, declare_messages
 
 if TYPE_CHECKING:
     from faircount.protocol.roles.aggregator import AggregatorRules
@@ -106,12 +109,20 @@ def trial_sheets(users: int) -> tuple[FieldMechanism, dict[str, Any]]:
     return mechanism, {"epsilon": mechanism.epsilon}
 
 
+class Roles(NamedTuple):
+    """How the parties act in a topology."""
+
+    coordinator: "CoordinatorRules"
+    aggregator: "AggregatorRules"
+    client: "Client"
+
+
 class Topology(ABC):
     """What one topology adds to the common protocol.
 
     A topology derives from this class and registers one instance. All facts about a survey are in
-    its parameters and in the states of the parties, so an instance has no state, and it is pickled
-    by its name.
+    its parameters and in the states of the parties, so an instance has no state but its roles, and
+    it is pickled by its name.
     """
 
     name: ClassVar[str]
@@ -125,15 +136,6 @@ class Topology(ABC):
 
     phases: ClassVar[tuple[Phase, ...]]
     """The phases in which clients act, in order; each has a deadline."""
-
-    coordinator: "ClassVar[CoordinatorRules]"
-    """How the coordinator acts."""
-
-    aggregator: "ClassVar[AggregatorRules]"
-    """How the aggregator acts."""
-
-    client: "ClassVar[Client]"
-    """How a participant's client acts."""
 
     completion_kind: ClassVar[str] = "unknown"
     """What kind of number `completion_chance` is: "exact", "at least" or "unknown"."""
@@ -149,6 +151,32 @@ class Topology(ABC):
 
     reveals_with_roster: ClassVar[bool] = True
     """Whether the aggregator opens its commitment when it confirms the roster."""
+
+    # --- roles
+
+    @abstractmethod
+    def load_roles(self) -> Roles:
+        """How the parties act; their modules are imported here."""
+
+    @cached_property
+    def roles(self) -> Roles:
+        """How the parties act, loaded once."""
+        return self.load_roles()
+
+    @property
+    def coordinator(self) -> "CoordinatorRules":
+        """How the coordinator acts."""
+        return self.roles.coordinator
+
+    @property
+    def aggregator(self) -> "AggregatorRules":
+        """How the aggregator acts."""
+        return self.roles.aggregator
+
+    @property
+    def client(self) -> "Client":
+        """How a participant's client acts."""
+        return self.roles.client
 
     # --- parameters
 
@@ -228,8 +256,9 @@ _KNOWN: dict[str, Topology] = {}
 
 
 def register(topology: Topology) -> Topology:
-    """Register a topology under its name."""
+    """Register a topology under its name, and the `messages` of its package."""
     _KNOWN[topology.name] = topology
+    declare_messages(f"{type(topology).__module__}.messages")
     return topology
 
 
@@ -243,3 +272,8 @@ def topology_named(name: str) -> Topology:
 def known_topologies() -> tuple[Topology, ...]:
     """All topologies, in the order in which they were registered."""
     return tuple(_KNOWN.values())
+
+
+def load_all_roles() -> tuple[Roles, ...]:
+    """The roles of every topology; with them the classes of all stored states are loaded."""
+    return tuple(topology.roles for topology in known_topologies())

@@ -19,10 +19,11 @@ that into a `Rejection`.
 """
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from hashlib import sha256
+from importlib import import_module
 from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin
 
 from faircount.core.errors import MalformedError
@@ -84,6 +85,10 @@ class Message:
 
 
 _CLASSES: dict[int, type[Message]] = {}
+
+# Modules with message classes. They are loaded when the first message is decoded that is not known
+# yet, so that whoever decodes knows every message, and a plan, which decodes none, loads none.
+_MODULES = ["faircount.protocol.wire.messages", "faircount.protocol.wire.roster_messages"]
 M = TypeVar("M", bound=Message)
 
 
@@ -107,6 +112,23 @@ def message(tag: int, to: Party) -> Callable[[type[M]], type[M]]:
         return kind
 
     return register
+
+
+def declare_messages(module: str) -> None:
+    """Say that a module has message classes, without loading it."""
+    _MODULES.append(module)
+
+
+def message_classes() -> Mapping[int, type[Message]]:
+    """All message classes by their tags."""
+    for module in _MODULES:
+        import_module(module)
+    return _CLASSES
+
+
+def _class_of(tag: int) -> type[Message] | None:
+    """The message class with this tag; None if there is none."""
+    return _CLASSES.get(tag) or message_classes().get(tag)
 
 
 def _loggable(shown: Message) -> str:
@@ -148,10 +170,9 @@ def parse(data: bytes) -> Message:
     if (
         not 2 + CHECKSUM_BYTES <= len(data) <= MAX_MESSAGE_BYTES
         or data[0] != VERSION
-        or data[1] not in _CLASSES
+        or (kind := _class_of(data[1])) is None
     ):
         raise MalformedError("not a message of this version: unknown version or tag, or too long")
-    kind = _CLASSES[data[1]]
     size = len(data) - CHECKSUM_BYTES
 
     # Hash through a view: the sender is not known yet, and a copy would double the memory that a
@@ -175,7 +196,7 @@ def parse(data: bytes) -> Message:
 def peek_class(data: bytes) -> type[Message] | None:
     """The class that the tag names, without reading further; None if the tag is unknown."""
     # Servers look up the size limit of the class with it, before they hash or parse anything.
-    return _CLASSES.get(data[1]) if len(data) > 1 else None
+    return _class_of(data[1]) if len(data) > 1 else None
 
 
 def max_encoded_size(kind: type[Message], elements: int, encrypted_share: int) -> int:

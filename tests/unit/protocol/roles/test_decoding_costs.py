@@ -18,7 +18,7 @@ from faircount.protocol.roles.limits import (
 )
 from faircount.protocol.topologies.explicit.messages import Complaint, ShareBundle
 from faircount.protocol.topologies.two_stage.messages import SlotComplaint
-from faircount.protocol.wire.codec import _CLASSES, Message, Party, codec_for, parse
+from faircount.protocol.wire.codec import Message, Party, codec_for, message_classes, parse
 from faircount.protocol.wire.field_codecs import FixedBytes, Integer, ListOf, Record, VariableBytes
 from faircount.protocol.wire.messages import (
     Acknowledgement,
@@ -38,7 +38,7 @@ LONG = 100_000
 """No message in this test is made much longer."""
 BLOBS = (0, 2, 48)
 """How long the blobs in a list are: the shorter, the more objects there would be."""
-FOR_USERS = [class_ for class_ in _CLASSES.values() if class_.to is Party.CLIENT]
+FOR_USERS = [class_ for class_ in message_classes().values() if class_.to is Party.CLIENT]
 
 
 def peak_of(read: Callable[[], Any]) -> int:
@@ -132,7 +132,7 @@ def test_what_s1_sends_to_users_costs_at_most_twice_its_bytes(kind) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [class_ for class_ in _CLASSES.values() if class_.to is not Party.CLIENT]
+    "kind", [class_ for class_ in message_classes().values() if class_.to is not Party.CLIENT]
 )
 def test_what_is_not_for_users_they_do_not_read(kind) -> None:
     data = filled(kind, LONG, 0)
@@ -235,7 +235,7 @@ def _received(role: Callable[..., Any], state: Any, data: bytes) -> Any:
 
 
 @pytest.mark.parametrize(
-    "kind", [class_ for class_ in _CLASSES.values() if class_ not in (Signed, Rejection)]
+    "kind", [class_ for class_ in message_classes().values() if class_ not in (Signed, Rejection)]
 )
 def test_what_is_not_signed_servers_do_not_read(kind) -> None:
     assert isinstance(decode_signed(filled(kind, 100, 0)), Rejection)

@@ -99,7 +99,7 @@ def sized(size: int) -> st.SearchStrategy[bytes]:
 
 
 def messages(classes: tuple[type[codec.Message], ...]) -> st.SearchStrategy[Any]:
-    known = [kind for kind in codec._CLASSES.values() if issubclass(kind, classes)]
+    known = [kind for kind in codec.message_classes().values() if issubclass(kind, classes)]
     return st.sampled_from(known).flatmap(
         lambda kind: values(field_codecs.Record.of(kind, codec.codec_for))
     )

@@ -31,21 +31,17 @@ from typing import Any
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.peers import vectors
-from faircount.protocol.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.survey.topology import (
     Attendance,
+    Roles,
     Size,
     Topology,
     noiseless_mechanism,
     trial_sheets,
 )
 from faircount.protocol.topologies.explicit import completion
-from faircount.protocol.topologies.explicit.aggregator import ExplicitAggregator
-from faircount.protocol.topologies.explicit.coordinator import ExplicitCoordinator
-from faircount.protocol.topologies.explicit.messages import Complaint, PeerSum, ShareBundle
-from faircount.protocol.topologies.explicit.user import ExplicitClient
 from faircount.protocol.wire.codec import Message, encode, size_with_encrypted_shares
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, OVERHEAD
 from faircount.sharing.packing import packed_size
@@ -58,10 +54,15 @@ class Explicit(Topology):
     form = "shares held by participants"
     sees = "every user: one uniform share of each other user's vector; everybody: the result"
     phases = (Phase.ENROLLING, Phase.SHARING, Phase.SUBMITTING)
-    coordinator = ExplicitCoordinator()
-    aggregator = ExplicitAggregator()
-    client = ExplicitClient()
     completion_kind = "exact"
+
+    def load_roles(self) -> Roles:
+        """The rules of both servers and of the client."""
+        from faircount.protocol.topologies.explicit.aggregator import ExplicitAggregator
+        from faircount.protocol.topologies.explicit.coordinator import ExplicitCoordinator
+        from faircount.protocol.topologies.explicit.user import ExplicitClient
+
+        return Roles(ExplicitCoordinator(), ExplicitAggregator(), ExplicitClient())
 
     def adapt_mechanism(self, mechanism: FieldMechanism) -> FieldMechanism:
         """A mechanism that needs only the sum of all vectors."""
@@ -82,6 +83,9 @@ class Explicit(Topology):
 
     def bytes_sent(self, mechanism: FieldMechanism) -> int:
         """Enrolment, an encrypted share for everybody else, the sum and its encrypted seed."""
+        from faircount.protocol.peers.messages import ENROLMENT_BYTES
+        from faircount.protocol.topologies.explicit.messages import PeerSum, ShareBundle
+
         # Computed and not encoded: for many participants the bundle itself would fill the memory.
         vector = packed_size(mechanism.modulus, mechanism.N)
         bundle = size_with_encrypted_shares(
@@ -94,6 +98,8 @@ class Explicit(Topology):
 
     def sizes(self, params: SurveyParameters) -> dict[type[Message], Size]:
         """An encrypted share for everybody else; a vector and a seed; everybody's place."""
+        from faircount.protocol.topologies.explicit.messages import Complaint, PeerSum, ShareBundle
+
         vector = packed_size(params.q, params.N)
         return {
             ShareBundle: (params.n_max - 1, vector + OVERHEAD),

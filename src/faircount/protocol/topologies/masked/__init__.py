@@ -37,19 +37,17 @@ from faircount.core.errors import ParameterError
 from faircount.core.validation import share_of_users
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.peers import vectors
-from faircount.protocol.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.survey.topology import (
     Attendance,
+    Roles,
     Size,
     Topology,
     noiseless_mechanism,
     trial_sheets,
 )
 from faircount.protocol.topologies.masked import completion
-from faircount.protocol.topologies.masked.aggregator import MaskedAggregator
-from faircount.protocol.topologies.masked.coordinator import MaskedCoordinator
 from faircount.protocol.topologies.masked.graph import (
     COLLUDING,
     check_degree,
@@ -57,8 +55,6 @@ from faircount.protocol.topologies.masked.graph import (
     safe_threshold,
     stays_connected,
 )
-from faircount.protocol.topologies.masked.messages import KeyBundle, MaskedSum, UnmaskShares
-from faircount.protocol.topologies.masked.user import MaskedClient
 from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, OVERHEAD
 from faircount.sharing.keys import KEY_BYTES
@@ -76,10 +72,15 @@ class Masked(Topology):
         "everybody: the result"
     )
     phases = (Phase.ENROLLING, Phase.SHARING, Phase.SUBMITTING, Phase.UNMASKING)
-    coordinator = MaskedCoordinator()
-    aggregator = MaskedAggregator()
-    client = MaskedClient()
     completion_kind = "at least"
+
+    def load_roles(self) -> Roles:
+        """The rules of both servers and of the client."""
+        from faircount.protocol.topologies.masked.aggregator import MaskedAggregator
+        from faircount.protocol.topologies.masked.coordinator import MaskedCoordinator
+        from faircount.protocol.topologies.masked.user import MaskedClient
+
+        return Roles(MaskedCoordinator(), MaskedAggregator(), MaskedClient())
 
     def adapt_mechanism(self, mechanism: FieldMechanism) -> FieldMechanism:
         """A mechanism that needs only the sum of all vectors."""
@@ -136,6 +137,9 @@ class Masked(Topology):
 
         Nobody drops out, so nobody has to unmask.
         """
+        from faircount.protocol.peers.messages import ENROLMENT_BYTES
+        from faircount.protocol.topologies.masked.messages import KeyBundle, MaskedSum
+
         # Nobody is their own neighbour, so a small survey has a complete graph.
         degree = min(self.default_terms(mechanism, {})["k"], mechanism.n - 1)
         bundle = KeyBundle(
@@ -149,6 +153,12 @@ class Masked(Topology):
 
     def sizes(self, params: SurveyParameters) -> dict[type[Message], Size]:
         """A key share per neighbour; a vector and a seed; a message key per neighbour."""
+        from faircount.protocol.topologies.masked.messages import (
+            KeyBundle,
+            MaskedSum,
+            UnmaskShares,
+        )
+
         return {
             KeyBundle: (params.k, SHARE_BYTES + OVERHEAD),
             MaskedSum: (0, max(packed_size(params.q, params.N), ENCRYPTED_SEED_BYTES)),

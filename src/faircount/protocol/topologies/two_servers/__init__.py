@@ -42,19 +42,16 @@ from faircount.protocol.survey.server_secrets import check_commitments
 from faircount.protocol.survey.topology import (
     TARGET_COMPLETION,
     Attendance,
+    Roles,
     Topology,
     noiseless_mechanism,
     trial_questionnaire,
 )
-from faircount.protocol.topologies.two_servers.aggregator import TwoServersAggregator
-from faircount.protocol.topologies.two_servers.coordinator import TwoServersCoordinator
-from faircount.protocol.topologies.two_servers.messages import Report
 from faircount.protocol.topologies.two_servers.reports import (
     describe_proof,
     report_layout_of,
     vector_size,
 )
-from faircount.protocol.topologies.two_servers.user import SALT_BYTES, TwoServersClient
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
 from faircount.sharing.packing import packed_size
@@ -67,12 +64,17 @@ class TwoServers(Topology):
     form = "two servers"
     sees = "each server: one uniform share of every vector; everybody: the result"
     phases = (Phase.SUBMITTING,)
-    coordinator = TwoServersCoordinator()
-    aggregator = TwoServersAggregator()
-    client = TwoServersClient()
     completion_kind = "exact"
     attempts = 1
     supports_proofs = True
+
+    def load_roles(self) -> Roles:
+        """The rules of both servers and of the client."""
+        from faircount.protocol.topologies.two_servers.aggregator import TwoServersAggregator
+        from faircount.protocol.topologies.two_servers.coordinator import TwoServersCoordinator
+        from faircount.protocol.topologies.two_servers.user import TwoServersClient
+
+        return Roles(TwoServersCoordinator(), TwoServersAggregator(), TwoServersClient())
 
     def adapt_mechanism(self, mechanism: FieldMechanism) -> FieldMechanism:
         """A mechanism with proven reports, or one that sums vectors, with equal noise for all."""
@@ -95,6 +97,8 @@ class TwoServers(Topology):
 
     def bytes_sent(self, mechanism: FieldMechanism) -> int:
         """Bytes of one report, as it is encoded."""
+        from faircount.protocol.topologies.two_servers.messages import SALT_BYTES, Report
+
         # A survey may run another form of a mechanism: two answers are a single bit there.
         if isinstance(mechanism, ServerJoint):
             labels = tuple(str(item) for item in range(mechanism.N))

@@ -17,6 +17,9 @@ from faircount.protocol.wire.codec import (
 )
 from faircount.protocol.wire.digests import tagged_hash
 
+SALT_BYTES = 16
+"""Length of the salt in the commitment to share1: 128 bits, more than anybody can try."""
+
 
 @message(16, Party.COORDINATOR)
 class Report(Message):

@@ -17,7 +17,7 @@ from faircount.protocol.roles.client import Client, ClientState, TopologyClientS
 from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.topologies.two_servers.messages import Report
+from faircount.protocol.topologies.two_servers.messages import SALT_BYTES, Report
 from faircount.protocol.topologies.two_servers.reports import draw_vector
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
@@ -26,9 +26,6 @@ from faircount.protocol.wire.signing import SigningKey
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import S2_INDEX, SEED_BYTES, Purpose, key_info
 from faircount.sharing.packing import pack
-
-SALT_BYTES = 16
-"""Length of the salt in the commitment to share1: 128 bits, more than anybody can try."""
 
 
 @dataclass(frozen=True)

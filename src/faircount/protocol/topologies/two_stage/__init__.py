@@ -34,19 +34,9 @@ from faircount.core.errors import ParameterError
 from faircount.mechanisms.base import Collected
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.two_stage import TSSPrime, as_two_stage
-from faircount.protocol.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.phases import Phase
-from faircount.protocol.survey.topology import Attendance, Size, Topology
-from faircount.protocol.topologies.two_stage.aggregator import TwoStageAggregator
-from faircount.protocol.topologies.two_stage.coordinator import TwoStageCoordinator
-from faircount.protocol.topologies.two_stage.messages import (
-    Indicator,
-    SlotBundle,
-    SlotComplaint,
-    SlotSums,
-)
-from faircount.protocol.topologies.two_stage.user import TwoStageClient
+from faircount.protocol.survey.topology import Attendance, Roles, Size, Topology
 from faircount.protocol.wire.codec import Message, encode, size_with_encrypted_shares
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, OVERHEAD
 from faircount.sharing.packing import packed_size
@@ -70,11 +60,16 @@ class TwoStage(Topology):
         "aggregator: how many report an item; everybody: the result"
     )
     phases = (Phase.ENROLLING, Phase.INDICATING, Phase.SHARING, Phase.SUBMITTING)
-    coordinator = TwoStageCoordinator()
-    aggregator = TwoStageAggregator()
-    client = TwoStageClient()
     needs_order_key = True
     reveals_with_roster = False
+
+    def load_roles(self) -> Roles:
+        """The rules of both servers and of the client."""
+        from faircount.protocol.topologies.two_stage.aggregator import TwoStageAggregator
+        from faircount.protocol.topologies.two_stage.coordinator import TwoStageCoordinator
+        from faircount.protocol.topologies.two_stage.user import TwoStageClient
+
+        return Roles(TwoStageCoordinator(), TwoStageAggregator(), TwoStageClient())
 
     def adapt_mechanism(self, mechanism: FieldMechanism) -> FieldMechanism:
         """TSS and TSS', whose coordinator sees sets of items and which publish a sum per item."""
@@ -119,6 +114,13 @@ class TwoStage(Topology):
         An item has m_j reporters on average, and as many helpers, but at least phi + 1 and at most
         everybody.
         """
+        from faircount.protocol.peers.messages import ENROLMENT_BYTES
+        from faircount.protocol.topologies.two_stage.messages import (
+            Indicator,
+            SlotBundle,
+            SlotSums,
+        )
+
         staged = as_two_stage(mechanism)
         reporters = round(staged.n * staged.reported_items / staged.N)
         helpers = min(staged.n, max(staged.least_helpers, reporters))
@@ -136,6 +138,13 @@ class TwoStage(Topology):
 
     def sizes(self, params: SurveyParameters) -> dict[type[Message], Size]:
         """A bitmap of items; a share for each slot of the reported items; a sum for each slot."""
+        from faircount.protocol.topologies.two_stage.messages import (
+            Indicator,
+            SlotBundle,
+            SlotComplaint,
+            SlotSums,
+        )
+
         reported = as_two_stage(params.mechanism).reported_items
         return {
             Indicator: (0, -(-params.N // 8)),
