@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import subprocess
+import sys
 import tracemalloc
 from hashlib import sha256
 from typing import Any
@@ -253,6 +255,20 @@ def test_a_state_that_was_read_goes_on_as_the_one_that_was_written(
         client, "handle_response", lambda own, device, *rest: reread(device, own, *rest)
     )
     assert run() == plain
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_process_that_has_played_no_survey_reads_a_state(name: str) -> None:
+    code = (
+        "import sys\nfrom faircount.protocol import ClientState, decode_state, encode_state\n"
+        "data = sys.stdin.buffer.read()\n"
+        "assert encode_state(decode_state(ClientState, data)) == data\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, input=BYTES[name, "ClientState"], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 # --- bytes of nothing

@@ -10,6 +10,7 @@ from faircount.core.errors import MalformedError
 from faircount.protocol import MASKED, ClientState, Coordinator
 from faircount.protocol.roles import stored
 from faircount.protocol.roles.stored import decode_state, encode_state
+from faircount.protocol.survey.topology import load_all_roles
 from faircount.protocol.wire import stored as wire_stored
 from faircount.protocol.wire.stored import VERSION, AnyState, StoredState, layout_of
 from faircount.protocol.wire.stored_codecs import encode_value
@@ -57,6 +58,9 @@ LAYOUTS = {
 
 def layout_digest(kind: type[StoredState]) -> str:
     return sha256(repr(layout_of(kind)).encode()).hexdigest()[:16]
+
+
+load_all_roles()  # every class of a state is known once its topology's roles are loaded
 
 
 def every_state(base: type[StoredState] = StoredState) -> list[type[StoredState]]:

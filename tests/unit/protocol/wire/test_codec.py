@@ -1,6 +1,8 @@
 """Every message class, to bytes and back; any other bytes are rejected, never an exception."""
 
 import dataclasses
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Annotated, get_args, get_origin, get_type_hints
 
@@ -113,3 +115,16 @@ def test_tags_are_given_once() -> None:
 
     with pytest.raises(TypeError, match="belongs to"):
         message(SyncRequest.tag, Party.AGGREGATOR)(Impostor)
+
+
+@pytest.mark.parametrize("name", ["RosterProposal", "MaskedSum", "SlotBundle", "Published"])
+def test_messages_that_are_not_loaded_yet_are_decoded(name: str) -> None:
+    """In a process of its own, in which nobody has asked for a message of this kind."""
+    kinds = {kind.__name__: kind for kind in message_classes().values()}
+    data = bytes((VERSION, kinds[name].tag))
+    code = (
+        "import sys\nfrom faircount.protocol.wire.codec import peek_class\n"
+        f"assert peek_class({data!r}).__name__ == {name!r}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
