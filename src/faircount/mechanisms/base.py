@@ -475,6 +475,14 @@ class FrequencyMechanism(Mechanism):
         """
         return self.channel(included).on_total(self.N).expected_errors(self.N, included)
 
+    def reaches(self, half_width: float, included: int) -> bool:
+        """Whether the 95% half-width for an item of average frequency is at most this.
+
+        A plan asks this of hundreds of numbers of users: a mechanism may answer no without the
+        distribution of the sum, where a bound is enough.
+        """
+        return self.expected_errors(included)[1] <= half_width
+
     @property
     def count_step(self) -> float:
         """By how much one more in an item's sum raises the estimated count."""

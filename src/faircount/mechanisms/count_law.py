@@ -90,6 +90,13 @@ class NoiseLaw:
         """Variance, in squared counts."""
         return float((self.pmf * (self.values - self.mean) ** 2).sum())
 
+    @cached_property
+    def has_one_peak(self) -> bool:
+        """Whether the probabilities rise up to one point, and fall from there on."""
+        changes = np.diff(self.pmf)
+        peak = int(np.argmax(self.pmf))
+        return bool(np.all(changes[:peak] >= 0) and np.all(changes[peak:] <= 0))
+
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Sample by inverting the cumulative distribution. For simulations only."""
         # The last probability is left out, so that rounding of the sum cannot lead past the end.

@@ -43,6 +43,10 @@ MOST_COINS = 10**8
 # Heads of more coins than this are normal to four digits, so planning does not compute their law.
 MANY_COINS = 10**5
 
+# The 95% half-width of the heads of at least so many coins is that of a normal law, but for less
+# than one head: the law is discrete.
+SOME_COINS = 100
+
 
 @lru_cache(64)
 def coins_delta(coins: int, epsilon: float, releases: int) -> float:
@@ -160,12 +164,25 @@ class CoinNoise(SharedMechanism):
 
     def expected_errors(self, included: int) -> tuple[float, float]:
         """Return the errors with the average number of coins of this many users."""
-        fewest, most = self.coin_range(included)
-        coins = min(max(round(self.D * included / self.n), fewest), most)
+        coins = self._average_coins(included)
         if coins > MANY_COINS:
             return normal_errors(coins / 4, self.N, included)
         channel = Channel(1.0, noise=coin_noise(coins)).on_total(self.N)
         return channel.expected_errors(self.N, included)
+
+    def reaches(self, half_width: float, included: int) -> bool:
+        """Return whether the 95% half-width is at most this, far from it without the law."""
+        coins = self._average_coins(included)
+        if coins >= SOME_COINS:
+            normal = normal_errors(coins / 4, self.N, included)[1]
+            if normal - 1 / included > half_width:
+                return False
+        return super().reaches(half_width, included)
+
+    def _average_coins(self, included: int) -> int:
+        """Return the average number of coins per item of this many users."""
+        fewest, most = self.coin_range(included)
+        return min(max(round(self.D * included / self.n), fewest), most)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Return the exact delta of the coins that the adversary does not know."""

@@ -60,11 +60,20 @@ def users_needed(kind: Kind, q: Question, target: float) -> int | None:
             # both, and end a search that would never succeed.
             most = min(MOST_USERS, max(most, 100 * asked if ahead else 0))
             users = _next_candidate(asked)
-        found = half_width(kind, q, users)
-        if found is not None and found <= target * ROUNDING:
+        if _suffices(kind, q, target, users):
             return users
         users = _next_candidate(users + 1)
     return None
+
+
+def _suffices(kind: Kind, q: Question, target: float, users: int) -> bool:
+    """Whether the 95% half-width of so many users is at most `target`."""
+    try:
+        other = replace(q, users=users)
+        mechanism = kind.calibrate(other.requirements).mechanism
+        return mechanism.reaches(target * ROUNDING, other.staying)
+    except FaircountError:
+        return False
 
 
 def _may_suffice(kind: Kind, q: Question, target: float, users: int, more: int) -> bool:

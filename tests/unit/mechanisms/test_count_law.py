@@ -106,3 +106,18 @@ def test_the_mean_of_lopsided_noise_is_that_of_its_points() -> None:
     law = NoiseLaw(3, np.array([0.5, 0.25, 0.25]), scale=2)
     assert law.mean == pytest.approx((3 * 0.5 + 4 * 0.25 + 5 * 0.25) / 2, abs=1e-15)
     assert fit_noise(law, 3).mean == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ((1,), True),
+        ((1, 2, 2, 1), True),
+        ((3, 2, 1), True),
+        ((2, 1, 2), False),
+        ((1, 2, 1, 2), False),
+    ],
+)
+def test_one_peak_is_told_from_several(weights: tuple[int, ...], expected: bool) -> None:
+    pmf = np.array(weights) / sum(weights)
+    assert NoiseLaw(0, pmf).has_one_peak is expected

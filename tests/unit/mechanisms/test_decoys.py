@@ -17,7 +17,8 @@ from faircount.accounting.exact import decoys_needed
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
-from faircount.mechanisms.decoys import Decoys, count_heads
+from faircount.mechanisms.count_law import normal_errors
+from faircount.mechanisms.decoys import SOME_COINS, Decoys, count_heads
 from faircount.sharing.primes import is_prime
 
 
@@ -251,3 +252,14 @@ def test_decoys_promise_what_they_were_given():
     assert Decoys(items=2, coins=100).promise == (None, None)
     with pytest.raises(ParameterError, match="give epsilon= or delta="):
         Decoys(items=2, coins=100, users=10).guarantee()
+
+
+@pytest.mark.parametrize("items", [2, 3, 12, 100])
+@pytest.mark.parametrize("coins", [SOME_COINS, SOME_COINS + 1, 150, 289, 1001, 4096, 20_000])
+def test_the_bound_on_the_error_never_refuses_what_suffices(items, coins):
+    users = 1000
+    mechanism = Decoys(items=items, users=users, coins=coins)
+    exact = mechanism.expected_errors(users)[1]
+    assert abs(normal_errors(coins / 4, items, users)[1] - exact) < 1 / users
+    for factor in (0.5, 0.95, 0.999, 1, 1.001, 1.05, 2):
+        assert mechanism.reaches(factor * exact, users) is (factor >= 1)

@@ -435,3 +435,13 @@ def test_a_mechanism_prints_its_parameters_and_no_table():
     assert mechanism.modulus
     assert "insiders=1, dropouts=0, epsilon=1.0" in repr(mechanism)
     assert len(repr(mechanism)) < 120
+
+
+@pytest.mark.parametrize("items", [2, 3, 12])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+def test_the_bound_on_the_error_never_refuses_what_suffices(items, epsilon):
+    mechanism = Laplace(items=items, users=60, epsilon=epsilon, dropouts=20)
+    for included in (20, 40, 41, 45, 60):
+        exact = mechanism.expected_errors(included)[1]
+        for factor in (0.5, 0.95, 0.999, 1, 1.001, 1.05, 2):
+            assert mechanism.reaches(factor * exact, included) is (factor >= 1 or not exact)
