@@ -8,6 +8,7 @@ import pytest
 import faircount
 
 HELP = "from click.testing import CliRunner; from faircount.cli import main; CliRunner().invoke(main, ['--help'])"
+COMMAND = "from click.testing import CliRunner; from faircount.cli import main; done = CliRunner().invoke(main, {line!r}.split(), input='item\\n' + 'a\\nb\\n' * 1500); assert done.exit_code == 0, done.output"
 STARTED_LATE = ("scipy", "matplotlib", "pandas", "dask")
 HEAVY = (
     "scipy",
@@ -19,6 +20,16 @@ HEAVY = (
     "httpx",
     "starlette",
     "sqlalchemy",
+)
+# What the parties of a survey do and tell each other is most of the code: a plan needs none of it,
+# nor does the histogram of a table of more than 2,000 rows, which is computed without messages.
+OF_A_SURVEY = (
+    "faircount.protocol.roles",
+    "faircount.protocol.simulator",
+    "faircount.protocol.wire.messages",
+    "faircount.protocol.topologies.masked.messages",
+    "faircount.protocol.topologies.two_stage.messages",
+    "faircount.protocol.topologies.two_servers.coordinator",
 )
 
 
@@ -102,11 +113,23 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ),
         (HELP, (*HEAVY, "numpy")),
         (
+            COMMAND.format(line="plan --users 1000 --items 12 --epsilon 1"),
+            (*HEAVY, *OF_A_SURVEY),
+        ),
+        (
+            COMMAND.format(line="plan --users 1000 --items 12 --epsilon 1 --releases 3"),
+            (*HEAVY, *OF_A_SURVEY),
+        ),
+        (
+            COMMAND.format(line="run - --column item --domain a,b --epsilon 1"),
+            (*HEAVY, *OF_A_SURVEY),
+        ),
+        (
             "import faircount.client.participation, faircount.server.coordinator.service, faircount.server.aggregator.service",
             STARTED_LATE,
         ),
     ],
-    ids=["import", "mechanisms", "help", "service"],
+    ids=["import", "mechanisms", "help", "plan", "plan of releases", "run", "service"],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(code: str, unwanted: tuple[str, ...]) -> None:
     check = f"{code}; import sys; print([m for m in {unwanted!r} if m in sys.modules])"
