@@ -1,12 +1,11 @@
 """`faircount plan` and `faircount run` as people wait for them: whole processes, started cold.
 
-CPU times of the processes, so that other work of the machine counts little. On a quiet machine
-people wait about as long.
+Medians of CPU times, in turns with a floor: a process that does only what cannot be left out. On a
+quiet machine people wait about as long.
 """
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from table import Row, best_of
+from table import Row, processes_in_turns
 
 ITEMS = 12
 ROWS = 1_000_000
@@ -29,62 +28,56 @@ PLANS = (
     (10**6, "--releases 12"),
 )
 
+SOURCE = str(Path(__file__).parents[1] / "src")
+SETTINGS = {
+    "PYTHONPATH": os.pathsep.join([SOURCE, os.environ.get("PYTHONPATH", "")]),
+    # As plan and run set it for themselves: the floors must not wait for threads without work.
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+# A plan computes with NumPy alone; SciPy is not needed. Click reads options, rich prints.
+LIBRARIES = "import click, numpy, rich.console, rich.table"
+HELP_FLOOR = "import click"
+
 
 def rows() -> list[Row]:
     """Plans of both sizes, then a histogram of a million rows."""
-    return [*(plan_row(users, more) for users, more in PLANS), start_row(), *run_rows()]
+    return [*(plan_row(users, more) for users, more in PLANS), help_row(), *run_rows()]
 
 
-def child_cpu() -> float:
-    """CPU time of all processes that were started here and have ended."""
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
+def faircount(*arguments: str) -> list[str]:
+    """The command as a process of its own."""
+    return [sys.executable, "-m", "faircount", *arguments]
 
 
-def faircount(*arguments: str) -> str:
-    """Standard output of a process of its own."""
-    source = str(Path(__file__).parents[1] / "src")
-    settings = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")]),
-        # As an installed package: its modules are compiled once.
-        "PYTHONDONTWRITEBYTECODE": "",
-    }
-    command = [sys.executable, "-m", "faircount", *arguments]
-    return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout
+def answer_of(command: list[str]) -> dict[str, object]:
+    """What the command says in JSON."""
+    done = subprocess.run(
+        [*command, "--json"], env=os.environ | SETTINGS, capture_output=True, check=True
+    )
+    said: dict[str, object] = json.loads(done.stdout)
+    return said
+
+
+def beside(what: str, command: list[str], other: str, floor: list[str], note: str = "") -> Row:
+    """A row of the command and its floor, in turns."""
+    ours, least = processes_in_turns(command, floor, settings=SETTINGS)
+    return Row(f"{what}, whole process", ours, f"{other}, whole process", least, note)
 
 
 def plan_row(users: int, more: str) -> Row:
-    line = [
-        "plan",
-        "--users",
-        str(users),
-        "--items",
-        str(ITEMS),
-        "--epsilon",
-        "1",
-        "--delta",
-        "1e-6",
-        *more.split(),
-    ]
-    said = json.loads(faircount(*line, "--json"))
-    took = best_of(lambda: faircount(*line), most=5, budget=6.0, clock=child_cpu)
-    what = f"plan, n = {users:,}, N = {ITEMS}, (1, 1e-6){' ' + more if more else ''}, whole process"
-    return Row(what, took, "-", None, f"recommends {said['recommended']}")
+    question = f"--users {users} --items {ITEMS} --epsilon 1 --delta 1e-6 {more}"
+    command = faircount("plan", *question.split())
+    what = f"plan, n = {users:,}, N = {ITEMS}, (1, 1e-6){' ' + more if more else ''}"
+    floor = [sys.executable, "-c", LIBRARIES]
+    note = f"recommends {answer_of(command)['recommended']}"
+    return beside(what, command, "importing NumPy, click and rich", floor, note)
 
 
-def start_row() -> Row:
-    """What the interpreter and NumPy take before anything is planned."""
-    nothing = [sys.executable, "-c", "import numpy, click"]
-    alone = best_of(
-        lambda: subprocess.run(nothing, check=True), most=5, budget=3.0, clock=child_cpu
-    )
-    return Row(
-        "faircount --help, whole process",
-        best_of(lambda: faircount("--help"), most=5, clock=child_cpu),
-        "importing NumPy",
-        alone,
-    )
+def help_row() -> Row:
+    """Help needs no NumPy."""
+    floor = [sys.executable, "-c", HELP_FLOOR]
+    return beside("faircount --help", faircount("--help"), "importing click", floor)
 
 
 def run_rows() -> list[Row]:
@@ -94,35 +87,19 @@ def run_rows() -> list[Row]:
         path.write_text(
             "id,item\n" + "\n".join(f"{i},item {x}" for i, x in enumerate(answers)) + "\n"
         )
-        reading = best_of(lambda: count_alone(path), most=5, clock=child_cpu)
-        return [run_row(path, name, reading) for name in ("auto", "decoys", "oue")]
+        return [run_row(path, name) for name in ("auto", "decoys", "oue")]
 
 
-def run_row(path: Path, mechanism: str, reading: float) -> Row:
+def run_row(path: Path, mechanism: str) -> Row:
     items = ",".join(f"item {j}" for j in range(ITEMS))
-    line = [
-        "run",
-        str(path),
-        "--column",
-        "item",
-        "--epsilon",
-        "1",
-        "--domain",
-        items,
-        "--mechanism",
-        mechanism,
-    ]
-    said = json.loads(faircount(*line, "--json"))
-    took = best_of(lambda: faircount(*line), most=4, budget=6.0, clock=child_cpu)
-    what = f"run --mechanism {mechanism}, {said['n']:,} rows of CSV, N = {ITEMS}, whole process"
-    peer = f"pyarrow {version('pyarrow')}: read_csv and a NumPy count, whole process"
-    return Row(what, took, peer, reading, said["mechanism"])
-
-
-def count_alone(path: Path) -> None:
-    """What the machine can do without privacy: pyarrow's reader, and the counts of the items."""
-    command = [sys.executable, "-c", COUNT_ALONE, str(path)]
-    subprocess.run(command, check=True, capture_output=True)
+    asked = ["--column", "item", "--epsilon", "1", "--domain", items, "--mechanism", mechanism]
+    command = faircount("run", str(path), *asked)
+    said = answer_of(command)
+    what = f"run --mechanism {mechanism}, {said['n']:,} rows of CSV, N = {ITEMS}"
+    # What the machine can do without privacy.
+    peer = f"pyarrow {version('pyarrow')}: read_csv and a NumPy count"
+    floor = [sys.executable, "-c", COUNT_ALONE, str(path)]
+    return beside(what, command, peer, floor, str(said["mechanism"]))
 
 
 # Dictionary-encoded, and without pyarrow's conversion to NumPy, which imports pandas.

@@ -42,7 +42,9 @@ one process. `ratio` is the other's time divided by ours: 3 means that ours is t
 0.5 that it reaches half of a limit. On a shared machine wall times can differ by a factor of two
 from run to run, so measure on a quiet one. The rows of GRR and OUE, of proofs ("prove", "verify",
 "proven"), of random elements and of both servers are CPU times of one thread, taken in turns with
-the other; those "in JavaScript" and of whole processes are CPU times of the processes.
+the other; those "in JavaScript" are CPU times of the processes. Those of a "whole process" are
+medians of seven CPU times of processes with warm caches, in turns with a floor: what it takes to
+import the libraries, or to read and count the same file without privacy.
 
 Peers: `dp_accounting` with its grid of 1e-4 and pessimistic estimates, which are its defaults;
 multi-freq-ldpy and pure-ldp through their client and aggregator functions. **The reference code of VDAF is plain Python that is written to be read, not to be fast: what
@@ -50,8 +52,8 @@ is 251 times as fast as that is no comparison with a fast Prio3.** A library tha
 beside the rows in JavaScript: `@divviup/prio3`. All peers run with their defaults unless a row says
 otherwise.
 
-`taken` is the commit on which a row was measured, and the load of the machine (processes that want
-to run, on so many cores). Rows with "not taken again" are from an earlier commit than the others.
+`taken` is the commit on which a row was measured (with a plus: and changes that were not committed),
+and the load of the machine (processes that want to run, on so many cores). Rows with "not taken again" are from an earlier commit than the others.
 """
 
 
@@ -86,9 +88,15 @@ def measure(group: str) -> list[Row]:
 
 def describe_moment() -> str:
     """The commit that is measured, and how busy the machine was in the last minute."""
-    command = ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    return f"commit {commit or 'unknown'}, load {os.getloadavg()[0]:.1f}"
+    commit = ask_git("rev-parse", "--short", "HEAD") or "unknown"
+    # The results of an earlier run are no change of what is measured.
+    changed = ask_git("status", "--porcelain", "--", "../src", "*.py", "*.mjs")
+    return f"commit {commit}{'+' if changed else ''}, load {os.getloadavg()[0]:.1f}"
+
+
+def ask_git(*question: str) -> str:
+    command = ["git", "-C", str(HERE), *question]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def keep(row: Row) -> Row:

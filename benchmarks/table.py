@@ -1,8 +1,12 @@
 """One row of the benchmark table, and how rows are timed and printed."""
 
+import os
+import resource
+import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from statistics import median
 from typing import Any
 
 COLUMNS = ("what", "ours", "beside it", "its time", "ratio", "note", "taken")
@@ -91,6 +95,31 @@ def in_turns(
         for _ in range(rounds)
     ]
     return min(mine for mine, _ in pairs), min(theirs for _, theirs in pairs)
+
+
+def processes_in_turns(
+    *commands: Sequence[str], settings: Mapping[str, str], rounds: int = 7
+) -> list[float]:
+    """Median CPU time of each command as a process of its own, with all its threads, in turns.
+
+    One round before fills the caches of files and compiled modules, and does not count.
+    """
+    # As an installed package: its modules are compiled once.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **settings}
+    times: list[list[float]] = [[] for _ in commands]
+    for number in range(rounds + 1):
+        for command, taken in zip(commands, times, strict=True):
+            start = _ended_children()
+            subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+            if number:
+                taken.append(_ended_children() - start)
+    return [median(taken) for taken in times]
+
+
+def _ended_children() -> float:
+    """CPU time of all processes that were started here and have ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def seconds(value: float) -> str:
