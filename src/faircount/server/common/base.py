@@ -19,6 +19,7 @@ from faircount.protocol.survey.operators import Operator, format_fingerprint
 from faircount.protocol.survey.parameters import NO_COMMITMENT
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.survey.server_secrets import commitment_of
+from faircount.protocol.survey.topology import load_all_roles
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason
 from faircount.server.common.clock import Clock, now
@@ -51,6 +52,11 @@ class Server:
     rejections: Counter[tuple[bytes, str]] = field(default_factory=Counter)
     parameter_cache: dict[bytes, SurveyParameters] = field(default_factory=dict)
     on_rejection: Callable[[str], None] = field(default=lambda reason: None)
+
+    def __post_init__(self) -> None:
+        # Now, and not with the first survey: a package that is upgraded while the server runs must
+        # not mix modules of two versions in it.
+        load_all_roles()
 
     @property
     def authenticator(self) -> Authenticator:
