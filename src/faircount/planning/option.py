@@ -45,6 +45,8 @@ def _decimals(share: float) -> int:
 class Option:
     """One mechanism in a plan. Errors are shares of the users, averaged over the items.
 
+    What it costs is computed when it is first asked for: most plans are read without.
+
     name: name of the mechanism
     sound: whether it meets the budget
     reason: why it does, or why not
@@ -55,8 +57,6 @@ class Option:
     condition: condition of the guarantee; None if it holds for any data
     mechanism: the mechanism itself, ready to run
     staying: users who are expected in the sum
-
-    What it costs is computed when it is first asked for: most plans are read without.
     """
 
     name: str
