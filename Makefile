@@ -101,8 +101,9 @@ pythons: $(STAMP)  ## try the wheel on every Python from 3.11 on that is found
 docs: $(STAMP)  ## rewrite every page that shows computed output
 	$(BIN)/python docs/generate/make.py
 
-coverage: $(STAMP)  ## recompute every line of docs/explanation/coverage.md and compare: takes minutes; make test does a part
+coverage: $(STAMP)  ## recompute every line of docs/explanation/coverage.md and protocol-figures.md and compare: takes minutes; make test does a part
 	$(BIN)/python docs/generate/make_coverage.py --check --whole
+	$(BIN)/python docs/generate/make_protocol_figures.py --check --whole
 
 bench: $(STAMP)  ## compare with other libraries, into benchmarks/RESULTS.md
 	$(PYTHON) -m venv $(BENCH)

@@ -1,12 +1,15 @@
 """Writes docs/explanation/protocol-figures.md: every number in it is computed here, none is pasted.
-`--check` fails if it is out of date.
+`--check` fails if it is out of date; it plays the large surveys of the table of costs only with
+`--whole`, as `make coverage` does.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from completion_runs import completes, played
-from page import write
+from page import Line, write
 
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.laplace import Laplace
@@ -24,6 +27,7 @@ from faircount.protocol.topologies.two_stage.messages import SlotBundle, SlotSum
 from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.messages import Published
 
+PAGE = "explanation/protocol-figures.md"
 ITEMS, ALPHA = 30, 0.4
 SIZES, LOSS, SHARE, RUNS, PLAYED = (100, 1000, 5000), 0.05, 0.7, 2000, 10
 
@@ -117,41 +121,36 @@ def in_servers(terms: dict[str, Any]) -> tuple[FrequencyMechanism, ...]:
     return Laplace(**terms), ServerLaplace(**terms), ServerCoins(**coins), PlacedCoins(**coins)
 
 
+def cost(start: str, runs: Callable[[], list[str]], *, again: bool = True) -> str:
+    """A line of the table of costs. Larger surveys of the same messages are played by `--whole`."""
+    line = Line(PAGE, "What a client sends", start, lambda: f"{' | '.join(runs())} |", again)
+    return line.text()
+
+
 def costs() -> str:
     lines = [
         "| survey | elements to users | from users | for the sum | bytes sent | bytes received |",
         "|---|---|---|---|---|---|",
     ]
     for users in (20, 40, 80):
-        found = traffic(EXPLICIT, DPDS(items=ITEMS, users=users, p=0.5))
-        lines.append(
-            f"| explicit, n = {users}: (n-1)N = {(users - 1) * ITEMS:,} | "
-            + " | ".join(found)
-            + " |"
-        )
+        play = partial(traffic, EXPLICIT, DPDS(items=ITEMS, users=users, p=0.5))
+        start = f"| explicit, n = {users}: (n-1)N = {(users - 1) * ITEMS:,} | "
+        lines.append(cost(start, play, again=users < 80))
     for mechanism in in_servers({"items": ITEMS, "users": 1000, "epsilon": 1.0, "dropouts": 200}):
         proven = "each report proven" if mechanism.proven else "without proofs"
-        lines.append(
-            f"| servers, n = 1,000, {mechanism.name}: {proven} | "
-            + " | ".join(traffic(SERVERS, mechanism))
-            + " |"
-        )
+        start = f"| servers, n = 1,000, {mechanism.name}: {proven} | "
+        lines.append(cost(start, partial(traffic, SERVERS, mechanism)))
     for users in (100, 400, 800):
         k, t = plan_graph(users)
-        found = traffic(MASKED, DPDS(items=ITEMS, users=users, p=0.5), k=k, t=t)
-        lines.append(f"| masked, n = {users:,}, k = {k} | " + " | ".join(found) + " |")
+        play = partial(traffic, MASKED, DPDS(items=ITEMS, users=users, p=0.5), k=k, t=t)
+        lines.append(cost(f"| masked, n = {users:,}, k = {k} | ", play, again=users == 100))
     for users in (40, 80):
         staged = TSSPrime(items=ITEMS, users=users, p=0.5, alpha=ALPHA, phi=1)
         formula = ALPHA * ITEMS * (ALPHA * users + 1 - ALPHA)
-        found = traffic(TWO_STAGE, staged)
-        few = traffic(TWO_STAGE, staged, k=2)
         head = f"two-stage, n = {users}: αN(αn+1-α) = {formula:,.1f}, αN = {ALPHA * ITEMS:g} for the sum"
-        lines.append(f"| {head} | " + " | ".join(found) + " |")
-        lines.append(
-            f"| the same, two helpers for each item: 2αN = {2 * ALPHA * ITEMS:g} | "
-            + " | ".join(few)
-            + " |"
-        )
+        few = f"| the same, n = {users}, two helpers for each item: 2αN = {2 * ALPHA * ITEMS:g} | "
+        lines.append(cost(f"| {head} | ", partial(traffic, TWO_STAGE, staged), again=users == 40))
+        lines.append(cost(few, partial(traffic, TWO_STAGE, staged, k=2), again=users == 40))
     return "\n".join(lines)
 
 
@@ -213,4 +212,4 @@ the set. `two-stage` follows Table I with αn + 1 - α in place of its p_χ n (s
 
 
 if __name__ == "__main__":
-    write("explanation/protocol-figures.md", page())
+    write(PAGE, page())
