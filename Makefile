@@ -11,6 +11,12 @@ USERS ?= 5000
 # One more than the cores of a small machine: a third of the tests' time passes while they wait for
 # browsers, servers and deadlines.
 WORKERS ?= 3
+# The tests start hundreds of Python processes, and where nothing may be written each of them would
+# compile the source anew; an empty value is like none.
+export PYTHONDONTWRITEBYTECODE :=
+# What NumPy frees stays with the process. By default the C library gives every large array back at
+# once and asks for the next: in tests that compute much, a quarter of the time.
+KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456
 
 .PHONY: demo reproduce test browser browsers firefox screenshots faults kills load mutants lint
 .PHONY: format bench docs coverage site pythons vectors lock clean
@@ -36,7 +42,7 @@ reproduce: $(STAMP)  ## compute every figure and table of the paper, into out/re
 	$(BIN)/faircount reproduce all --out out
 
 test: $(STAMP) lint browser  ## run every test, in three processes (WORKERS=6: on a larger machine)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	$(KEEP_MEMORY) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 browser:  ## find Chromium and Node for the tests of the pages, or install them
 	@if command -v chromium >/dev/null && command -v node >/dev/null; then \
