@@ -51,6 +51,10 @@ browser:  ## find Chromium and Node for the tests of the pages, or install them
 	  echo "Chromium or Node is missing: installing Debian's packages chromium and nodejs"; \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium nodejs; \
 	fi
+	@command -v chromium-headless-shell >/dev/null || { \
+	  echo "installing Debian's package chromium-headless-shell: tests of the pages take a third of the CPU"; \
+	  apt-get install -y -qq --no-install-recommends -o Acquire::http::Timeout=10 \
+	    chromium-headless-shell >/dev/null 2>&1 || echo "it cannot be installed: they run in Chromium"; }
 
 browsers: $(STAMP) browser  ## a sheet of three questions, answered by 20 browsers and 30 Python clients
 	FAIRCOUNT_BROWSERS=20 FAIRCOUNT_CLIENTS=30 \

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 import diagrams
 import pytest
 import site_builder
+from found_chromium import found_chromium
 from playwright.sync_api import Request, expect, sync_playwright
 
 LOADED = {
@@ -113,14 +114,6 @@ def test_every_page_is_in_the_navigation() -> None:
     assert listed <= set(site_builder.pages())
     rest = set(site_builder.pages()) - listed
     assert {name for name in rest if not name.startswith(("adr/", "extending/"))} == set()
-
-
-def found_chromium() -> str:
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        for folder in ("/usr/bin", "/usr/local/bin", "/snap/bin"):
-            if (path := Path(folder, name)).exists():
-                return str(path)
-    raise AssertionError("the test of the site's search needs Chromium: run make browser")
 
 
 @pytest.mark.slow
