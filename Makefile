@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456
 
 .PHONY: demo reproduce test browser browsers firefox screenshots faults kills load mutants lint
-.PHONY: format bench docs coverage site pythons vectors lock clean
+.PHONY: compiled format bench docs coverage site pythons vectors lock clean
 
 $(DEMO_STAMP): requirements.lock pyproject.toml deploy/locked_requirements.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -41,8 +41,14 @@ demo: $(DEMO_STAMP)  ## a questionnaire among 300 people with two servers, then 
 reproduce: $(STAMP)  ## compute every figure and table of the paper, into out/report.html
 	$(BIN)/faircount reproduce all --out out
 
-test: $(STAMP) lint browser  ## run every test, in three processes (WORKERS=6: on a larger machine)
+test: $(STAMP) browser  ## run every test, in three processes (WORKERS=6: on a larger machine)
+	$(MAKE) --no-print-directory -j 2 lint compiled
 	$(KEEP_MEMORY) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+# Before the first run, one process compiles the tests for all while the types are checked: three
+# would each do it for themselves.
+compiled: $(STAMP)
+	@[ -d tests/__pycache__ ] || $(BIN)/python -m pytest -qq --collect-only >/dev/null || true  # the run itself tells why
 
 browser:  ## find Chromium and Node for the tests of the pages, or install them
 	@if command -v chromium >/dev/null && command -v node >/dev/null; then \
@@ -128,3 +134,4 @@ lock:  ## update requirements.lock after changing dependencies; needs uv
 
 clean:  ## remove everything that these targets made
 	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis out
+	find src tests docs -name __pycache__ -prune -exec rm -rf {} +
