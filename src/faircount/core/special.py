@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,14 +15,29 @@ _FRACTION_FROM = 2.0
 # The fraction is cut off after so many terms; at 2 this leaves an error below 1e-17.
 _TERMS = 140
 
+# So many logarithms of factorials are computed in less time than an array is sorted.
+_SMALL_TABLE = 4096
+
 
 def log_factorial(n: ArrayLike) -> Floats:
     """Return log n! for an array of whole numbers."""
     numbers = np.asarray(n)
-    # A law asks for few different numbers, many times each.
+    largest = int(numbers.max(initial=0))
+    # A law asks for few different numbers, many times each: a table up to the next power of two
+    # serves the following calls too. A few large numbers do not need one.
+    if numbers.min(initial=0) >= 0 and largest <= max(_SMALL_TABLE, numbers.size):
+        return np.asarray(_log_factorials(1 << largest.bit_length())[numbers])
     different, where = np.unique(numbers, return_inverse=True)
     logs = np.array([math.lgamma(number + 1) for number in different.tolist()])
     return logs[where].reshape(numbers.shape)
+
+
+@lru_cache(maxsize=32)
+def _log_factorials(below: int) -> Floats:
+    """Return log 0!, log 1!, ..., as many as are asked for."""
+    logs = np.array([math.lgamma(number + 1) for number in range(below)])
+    logs.setflags(write=False)  # shared by all callers
+    return logs
 
 
 def log_sum_exp(logs: Iterable[float]) -> float:
