@@ -7,6 +7,7 @@ import ast
 import builtins
 import sys
 from collections import Counter
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -37,6 +38,7 @@ IN_PYTHON = [mutant for mutant in mutants.MUTANTS if isinstance(mutant, Mutant)]
 IN_SCRIPTS = [mutant for mutant in mutants.MUTANTS if isinstance(mutant, ScriptMutant)]
 
 
+@cache  # many mutants change the same file
 def names_in(code: str) -> set[str]:
     nodes = list(ast.walk(ast.parse(code)))
     names = {node.id for node in nodes if isinstance(node, ast.Name)}

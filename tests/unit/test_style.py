@@ -117,12 +117,22 @@ RULES = (
 )
 
 
+@pytest.fixture(scope="module")
+def trees() -> dict[str, ast.AST]:
+    """The syntax trees of the source by name, which every rule goes through."""
+    return {
+        path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in FILES
+    }
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_the_source_follows_the_rule(rule: Callable[[ast.AST], Problems]) -> None:
+def test_the_source_follows_the_rule(
+    rule: Callable[[ast.AST], Problems], trees: dict[str, ast.AST]
+) -> None:
     problems = list[str]()
-    for path in FILES:
-        name = path.relative_to(SOURCE).as_posix()
-        found = rule(ast.parse(path.read_text(encoding="utf-8")))
+    for name, tree in trees.items():
+        found = rule(tree)
         problems += [f"{name}:{node.lineno}: {problem}" for node, problem in found]
     assert problems == []
 
