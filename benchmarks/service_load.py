@@ -14,6 +14,9 @@ alike; after ten thousand the coordinator gets the rest alone.
 server needs for one person, from the first report to the result. Requests per second and latencies need a quiet
 machine. Memory is that of a server and of the processes that it has started. One process plays the
 owner and all clients, so this is a measure of speed and not of privacy.
+
+With `--cluster 2` the aggregator verifies parts on a Dask cluster of two worker processes on this
+machine instead of processes of its own. How far a long run has come is written to standard error.
 """
 
 import argparse
@@ -254,6 +257,7 @@ class Load:
     connections: number of connections to a server
     questions: questions of a sheet; 0 for one question with users' own noise
     items: answers of every question
+    cluster: the Dask cluster that verifies parts; None for the aggregator's own processes
     """
 
     folder: Path
@@ -262,6 +266,7 @@ class Load:
     connections: int
     questions: int
     items: int
+    cluster: Any = None
 
     def mechanism(self) -> FieldMechanism:
         """The mechanism of the survey: for a sheet of questions, or for one with users' noise."""
@@ -288,6 +293,8 @@ class Load:
         for name, value in UNLIMITED.items():
             os.environ[f"FAIRCOUNT_COORDINATOR_{name}"] = value
             os.environ[f"FAIRCOUNT_AGGREGATOR_{name}"] = value
+        if self.cluster is not None:
+            os.environ["FAIRCOUNT_AGGREGATOR_SCHEDULER"] = self.cluster.scheduler_address
         s2 = Process.start(
             ("faircount", "aggregator", *self._options(2, ports[1])), self.folder / "s2.log"
         )
@@ -356,8 +363,15 @@ class Load:
             "ratio_to_empty": round(empty_pace.cpu_per_request / compared.cpu_per_request, 3),
             "later_submissions": later.figures() if later.times else None,
             "close_to_result_seconds": round(seconds, 1),
+            "megabytes_of_the_cluster": self._cluster_megabytes(),
             "megabytes_of_s1_and_s2": [sample.description for sample in memory],
         }
+
+    def _cluster_megabytes(self) -> list[float]:
+        """Memory of every worker of the cluster, after the survey."""
+        if self.cluster is None:
+            return []
+        return [round(own_megabytes(worker.pid), 1) for worker in self.cluster.workers.values()]
 
     def _per_person(self, begin: float, end: float) -> int:
         """Microseconds of CPU time for one person."""
@@ -391,6 +405,7 @@ class Load:
                 await empty.post_all(bodies, self.connections, paces[1])
             if places.stop % max(REPORTS_PER_TURN, self.users // 10) == 0:
                 memory.append(Memory.of(f"{places.stop} users", servers))
+                print(memory[-1].description, file=sys.stderr, flush=True)
         return paces
 
 
@@ -453,6 +468,21 @@ def postgresql(folder: Path) -> Iterator[tuple[str, str, str]]:
         server.cleanup()
 
 
+@contextmanager
+def local_cluster(workers: int) -> Iterator[Any]:
+    """A Dask cluster on loopback while a block runs."""
+    import distributed
+
+    with distributed.LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        dashboard_address=None,
+        host="127.0.0.1",
+        protocol="tcp",
+    ) as cluster:
+        yield cluster
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--users", type=int, default=5000)
@@ -469,6 +499,12 @@ def main() -> None:
         "--postgresql",
         action="store_true",
         help="start a PostgreSQL and use it instead of SQLite",
+    )
+    parser.add_argument(
+        "--cluster",
+        type=int,
+        default=0,
+        help="verify parts on a Dask cluster with so many workers on this machine",
     )
     parser.add_argument("--empty", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--database-s1", default="", help=argparse.SUPPRESS)
@@ -491,7 +527,8 @@ def measure(given: argparse.Namespace, questions: int, items: int) -> None:
         else:
             base = f"sqlite:///{folder}"
             urls = (f"{base}/s1.sqlite", f"{base}/s2.sqlite", f"{base}/empty.sqlite")
-        load = Load(folder, urls, given.users, given.connections, questions, items)
+        cluster = stack.enter_context(local_cluster(given.cluster)) if given.cluster else None
+        load = Load(folder, urls, given.users, given.connections, questions, items, cluster)
         figures = asyncio.run(load.figures())
     database = "PostgreSQL" if given.postgresql else "SQLite"
     print(json.dumps({"database": database, **figures}, indent=1), flush=True)
