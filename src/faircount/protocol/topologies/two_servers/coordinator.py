@@ -254,7 +254,8 @@ class TwoServersCoordinator(CoordinatorRules):
         if s.phase is not Phase.COUNTING or s.accepted is not None or s.final is not None:
             return s, ()
         if s.reservation is None:
-            if message.number == 0:
+            # Without a manifest: it was given up, and the aggregator's is on its way.
+            if s.manifest is None or message.number == 0:
                 return s, ()
             part = get_part(s, rows, _number_to_send(s, message))
             return s, (coordinator.to_aggregator(s, part),)
