@@ -16,8 +16,8 @@ from faircount.storage.database import Record, Transaction
 PAGE = 500
 """The largest number of rows in a page."""
 
-MANIFEST_PARTS = "manifest_parts"
-"""The table with the parts of a manifest."""
+MANIFEST_TABLES = ("manifest_parts", "recorded_parts")
+"""The tables with parts of a manifest."""
 
 
 def page_rows(store: str) -> int:
@@ -168,7 +168,7 @@ class SendersRows(RowReader):
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, if there is one."""
         # Inclusion proofs are made from parts, and only after the survey is over.
-        if table == MANIFEST_PARTS:
+        if table in MANIFEST_TABLES:
             return self._paged.find(table, key)
         return self._rows.find(table, key)
 

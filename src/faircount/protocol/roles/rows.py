@@ -38,13 +38,15 @@ COORDINATOR_TABLES = (
     "uploads",
     "withdrawn",
     "manifest_parts",
+    "recorded_parts",
     "report_parts",
     "verified_parts",
 )
 """Access value by user, first message by user with the key of its device, user by public key, what
 happened with the invitation since by user, upload by `Upload`, hash of a withdrawal and key of its
 device by user; and by the number of a manifest part: the part itself unless it is the last, the
-reports of the part, and what the aggregator has found about them.
+part that the aggregator has recorded, for a restored coordinator, the reports of the part, and what
+the aggregator has found about them.
 """
 
 AGGREGATOR_TABLES = ("mac_keys", "manifest_parts", "authentic_entries", "part_verifications")
@@ -54,6 +56,7 @@ last, which of its entries have a valid MAC, and the verification of its reports
 
 PART_TABLES = (
     "manifest_parts",
+    "recorded_parts",
     "report_parts",
     "verified_parts",
     "authentic_entries",
@@ -61,7 +64,7 @@ PART_TABLES = (
 )
 """Tables whose rows are each about a part of the manifest, and so about thousands of reports."""
 
-LASTING_TABLES = ("invited", "keys", "notices", "withdrawn", "manifest_parts")
+LASTING_TABLES = ("invited", "keys", "notices", "withdrawn", "manifest_parts", "recorded_parts")
 """Tables that stay when a survey is over."""
 
 ACKNOWLEDGED_TABLES = ("first_messages", "uploads")
@@ -301,6 +304,7 @@ class StepRows:
         self.uploads = Acknowledged[Upload](self, "uploads")
         self.withdrawn = WriteOnce[bytes, bytes](self, "withdrawn")
         self.manifest_parts = WriteOnce[bytes, Message](self, "manifest_parts")
+        self.recorded_parts = WriteOnce[bytes, Message](self, "recorded_parts")
         self.report_parts = WriteOnce[bytes, Message](self, "report_parts")
         self.verified_parts = WriteOnce[bytes, Message](self, "verified_parts")
         self.mac_keys = WriteOnce[bytes, bytes](self, "mac_keys")

@@ -145,6 +145,7 @@ TABLE_CODECS: Mapping[str, TableCodecs] = {
     "uploads": TableCodecs(stored_codec(Upload), stored_codec(Message)),
     "withdrawn": TableCodecs(stored_codec(bytes), stored_codec(bytes)),
     "manifest_parts": TableCodecs(stored_codec(bytes), stored_codec(Message)),
+    "recorded_parts": TableCodecs(stored_codec(bytes), stored_codec(Message)),
     "report_parts": TableCodecs(stored_codec(bytes), stored_codec(Message)),
     "verified_parts": TableCodecs(stored_codec(bytes), stored_codec(Message)),
     "mac_keys": TableCodecs(stored_codec(bytes), stored_codec(bytes)),

@@ -46,10 +46,10 @@ LAYOUTS = {
     "masked-client": "b81d52f983064cfb",
     "masked-coordinator": "a420c6d5198d8859",
     "peers-coordinator": "b4727845d21efb9e",
-    "servers-aggregator": "5cfa0f8b13c98745",
-    "servers-manifest-parts": "4e2fec47d6e10072",
+    "servers-aggregator": "a2e8b2ab8816d37e",
+    "servers-manifest-parts": "66647bf042c87885",
     "servers-client": "3e922ee559ca1958",
-    "servers-coordinator": "b9b1ac7c4aeab580",
+    "servers-coordinator": "61fcc4f872ae427f",
     "two-stage-client": "2d0d30da3c40ab63",
     "two-stage-coordinator": "0d2541c3a7eb96e8",
 }

@@ -785,7 +785,9 @@ def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
     assert not any(isinstance(content, ShareBatch) for content in done)
     assert play.s1.reservation is None
     assert play.s1.manifest != last
-    assert verify_parts(play.s1.view.manifest_parts, last) is None
+    assert verify_parts(play.s1.view.recorded_parts, last) is None
+    # Its own manifest is what it was: an honest aggregator could still record it.
+    assert play.s1.manifest is not None
 
 
 # --- restores -------------------------------------------------------------------------------------
@@ -828,6 +830,24 @@ def test_a_restored_coordinator_gets_a_long_manifest_part_by_part(stage) -> None
     assert play.counts() == [1] * 7
 
 
+def test_an_aggregator_that_claims_another_manifest_and_denies_it_again_stops_nothing(
+    stage,
+) -> None:
+    """The coordinator keeps its own manifest while it asks for the parts of the other one."""
+    play = play_to_deadline(stage)
+    everybody = list(iterate_entries(play.s1.state, play.s1.view))
+    *earlier, last = split_into_parts(play.params, everybody[1:])
+    reservation = Reservation(
+        play.params.survey, hash_of(last), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed_value
+    )
+    (request,) = play.send_to_s1(sync_state(play, last, reservation))
+    assert isinstance(parse(request.payload), RecordedPartRequest)
+    recorded = RecordedPart(play.params.survey, encode(earlier[-1]))
+    play.send_to_s1(play.by_s2(recorded))
+    play.settle(resume(play.s1.state, play.s1.rows))
+    assert play.counts() == [1] * 6
+
+
 def test_a_part_that_nobody_asked_for_is_ignored(stage) -> None:
     """The aggregator must not exchange parts of a manifest that is in use, or fill the disk."""
     play = play_to_deadline(stage)
@@ -836,10 +856,11 @@ def test_a_part_that_nobody_asked_for_is_ignored(stage) -> None:
     for part in (other, replace(other, number=99)):
         assert play.send_to_s1(play.by_s2(RecordedPart(play.params.survey, encode(part)))) == ()
     assert parts(play) == before
-    play.s1 = play.s1.replace_fields(awaiting_sync=True, manifest=None)
+    assert len(play.s1.view.recorded_parts) == 0
+    play.s1 = play.s1.replace_fields(awaiting_sync=True)
     far = replace(other, number=play.params.n_max // 2 + 1)
     assert play.send_to_s1(play.by_s2(RecordedPart(play.params.survey, encode(far)))) == ()
-    assert part_key(far.number) not in play.s1.view.manifest_parts
+    assert part_key(far.number) not in play.s1.view.recorded_parts
 
 
 def test_a_restored_coordinator_that_lost_early_reports_aborts(stage) -> None:

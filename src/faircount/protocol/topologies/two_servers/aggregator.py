@@ -108,8 +108,8 @@ class ServersProgress(PartsState):
         return ServersProgress(
             self.earlier[:number],
             # check: replaced-part-uncounted - few reports pass for many
-            self.authentic_entries[:number],
-            self.last_users[:number],
+            authentic_entries=self.authentic_entries[:number],
+            last_users=self.last_users[:number],
         )
 
 
@@ -173,7 +173,9 @@ class TwoServersAggregator(AggregatorRules):
         if manifest.more:
             earlier = (*progress.earlier, part_hash)
             last_users = (*progress.last_users, manifest.entries[-1].user)
-            state = ServersProgress(earlier, authentic_entries, last_users)
+            state = ServersProgress(
+                earlier, authentic_entries=authentic_entries, last_users=last_users
+            )
             rows.manifest_parts.overwrite(part_key(manifest.number), manifest)
             next_request = _request_part(s, part_hash, len(earlier))
             return replace(begun, topology_state=state), (next_request,)

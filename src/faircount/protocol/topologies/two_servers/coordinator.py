@@ -168,7 +168,7 @@ class TwoServersCoordinator(CoordinatorRules):
             copies.append(sha256(encode(copy)).digest())
         if part.size < s.params.minimum:
             return coordinator.request_abort(s, too_few_responses(part.size, s.params.minimum))
-        with_parts = replace(s, topology_state=ServersState(tuple(earlier), tuple(copies)))
+        with_parts = replace(s, topology_state=ServersState(tuple(earlier), copies=tuple(copies)))
         after = coordinator.with_manifest(with_parts, part, Phase.COUNTING)
         return after, self.pending(after, rows)
 
@@ -254,8 +254,7 @@ class TwoServersCoordinator(CoordinatorRules):
         if s.phase is not Phase.COUNTING or s.accepted is not None or s.final is not None:
             return s, ()
         if s.reservation is None:
-            # Without a manifest: it was given up, and the aggregator's is on its way.
-            if s.manifest is None or message.number == 0:
+            if message.number == 0:
                 return s, ()
             part = get_part(s, rows, _number_to_send(s, message))
             return s, (coordinator.to_aggregator(s, part),)
@@ -344,7 +343,7 @@ class TwoServersCoordinator(CoordinatorRules):
         message = AggregateShare(s.params.survey, accepted_hash, pack(total, s.params.q))
         # Stored before it is sent. The copies of the reports are not needed any more: no other sum
         # is ever made.
-        return replace(s, topology_state=ServersState(earlier_hashes(s), total=message)), ()
+        return replace(s, topology_state=replace(servers_state(s), copies=(), total=message)), ()
 
     def sent_once(self, s: Coordinator) -> bytes:
         """The hash of the one aggregate share; zeros before there is one."""
@@ -379,14 +378,11 @@ class TwoServersCoordinator(CoordinatorRules):
         is_known = s.manifest == manifest or s.reservation is not None
         if not isinstance(manifest, BatchManifest) or is_known:
             return None
-        missing = last_missing_part(rows.manifest_parts, manifest)
+        missing = last_missing_part(rows.recorded_parts, manifest)
         if missing is None:
             return None
-        # The aggregator has reserved for another manifest than ours: ours is given up, and parts of
-        # the other one take the place of its parts.
-        waiting = replace(
-            s, awaiting_sync=True, manifest=None, manifest_hash=bytes(32), topology_state=None
-        )
+        # The coordinator's own manifest stays as it is: the aggregator may deny this one later.
+        waiting = replace(s, awaiting_sync=True)
         return waiting, (_request_recorded_part(waiting, missing),)
 
     def on_recorded_part(
@@ -398,7 +394,7 @@ class TwoServersCoordinator(CoordinatorRules):
         """
         part = decode(message.part)
         # check: part-asked-for - the aggregator exchanges parts of a manifest in use
-        is_awaited = s.awaiting_sync and s.manifest is None
+        is_awaited = s.awaiting_sync and s.reservation is None
         if (
             not is_awaited
             or not isinstance(part, BatchManifest)
@@ -406,8 +402,8 @@ class TwoServersCoordinator(CoordinatorRules):
             or part.number > s.params.n_max // messages.REPORTS_PER_PART
         ):
             return s, ()
-        rows.manifest_parts.overwrite(part_key(part.number), part)
-        missing = last_missing_part(rows.manifest_parts, part)
+        rows.recorded_parts.overwrite(part_key(part.number), part)
+        missing = last_missing_part(rows.recorded_parts, part)
         if missing is None:
             return s, (coordinator.to_aggregator(s, SyncRequest(s.params.survey)),)
         return s, (_request_recorded_part(s, missing),)
@@ -431,11 +427,11 @@ class TwoServersCoordinator(CoordinatorRules):
                 s, rows, aggregator_contradiction(OTHER_RESERVATION)
             )[0]
         # check: restored-manifest-chain - the aggregator names one person many times
-        earlier = verify_parts(rows.manifest_parts, manifest)
+        earlier = verify_parts(rows.recorded_parts, manifest)
         if earlier is None:
             return None
         path = (Phase.COUNTING,) if s.phase is Phase.SUBMITTING else ()
-        with_parts = replace(s, topology_state=ServersState(earlier))
+        with_parts = replace(s, topology_state=ServersState(earlier, is_adopted=True))
         return coordinator.with_manifest(with_parts, manifest, *path)
 
     def is_complete(self, s: Coordinator, rows: StepRows) -> bool:
@@ -452,7 +448,7 @@ class TwoServersCoordinator(CoordinatorRules):
             rows.scrub(table)
         return replace(
             s,
-            topology_state=ServersState(earlier_hashes(s)),
+            topology_state=replace(servers_state(s), copies=(), total=None),
             # check: noise-secret-deleted - whoever learns the secret later can subtract the noise
             noise_secret=b"",
         )

@@ -48,6 +48,9 @@ class PartsState(TopologyState):
     stored_tag = "servers-manifest-parts"
     # Hashes of all parts but the last, whose hash is `manifest_hash` of the common state.
     earlier: tuple[bytes, ...] = ()
+    # Whether a restored coordinator has adopted the manifest, so that its parts are those that the
+    # aggregator has recorded, and not those that the coordinator has made.
+    is_adopted: bool = False
 
 
 def earlier_hashes(s: ManifestHolder) -> tuple[bytes, ...]:
@@ -151,7 +154,11 @@ def get_part(s: ManifestHolder, rows: StepRows, number: int) -> BatchManifest:
     Raises:
         KeyError: there is no such part
     """
-    part = rows.manifest_parts[part_key(number)] if number < len(earlier_hashes(s)) else s.manifest
+    part = s.manifest
+    if number < len(earlier_hashes(s)):
+        is_adopted = isinstance(s.topology_state, PartsState) and s.topology_state.is_adopted
+        parts = rows.recorded_parts if is_adopted else rows.manifest_parts
+        part = parts[part_key(number)]
     if not isinstance(part, BatchManifest):
         raise KeyError(number)
     return part
