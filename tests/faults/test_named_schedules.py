@@ -106,7 +106,8 @@ def any_manifest_is_recorded(patch: pytest.MonkeyPatch) -> None:
 def the_last_write_wins(patch: pytest.MonkeyPatch) -> None:
     def write(s, rows, user, message, *, open_):
         message_hash = sha256(encode(message)).digest()
-        rows.write("first_messages", user, StoredRow(message, message_hash, message.device_key))
+        row = StoredRow(message, message_hash, message.device_key)
+        rows.first_messages.write(user, row)
         return s, (unsigned_acknowledgement(s.params.survey, message_hash),)
 
     patch.setattr(coordinator, "store_first_message", write)

@@ -86,7 +86,10 @@ class ClientState(StoredState):
 
     def without_waiting(self, message: Message) -> "ClientState":
         """Return the state in which a message no longer waits to be sent."""
-        return replace(self, waiting=tuple(other for other in self.waiting if other != message))
+        return replace(self, waiting=self._waiting_besides(message))
+
+    def _waiting_besides(self, message: Message) -> tuple[Message, ...]:
+        return tuple(other for other in self.waiting if other != message)
 
     def with_acknowledgement(
         self, params: SurveyParameters, message: Message, acknowledgement: Acknowledgement
@@ -98,8 +101,11 @@ class ClientState(StoredState):
         """
         if not verify_acknowledgement(params, acknowledgement, message):
             return self.with_refused_response()
-        acknowledgements = (*self.acknowledgements, acknowledgement)
-        return replace(self.without_waiting(message), acknowledgements=acknowledgements)
+        return replace(
+            self,
+            waiting=self._waiting_besides(message),
+            acknowledgements=(*self.acknowledgements, acknowledgement),
+        )
 
     def with_outcome(
         self, params: SurveyParameters, response: InclusionProof | FinalStatement, entry: Entry

@@ -12,11 +12,11 @@ notices about them, and rows about parts of a manifest (`PART_TABLES`) are overw
 """
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from heapq import merge
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from faircount.protocol.wire.codec import Message, encode
@@ -66,6 +66,8 @@ PART_TABLES = (
 
 LASTING_TABLES = ("invited", "keys", "notices", "withdrawn", "manifest_parts", "recorded_parts")
 """Tables that stay when a survey is over."""
+
+_TABLES = tuple(dict.fromkeys(COORDINATOR_TABLES + AGGREGATOR_TABLES))
 
 ACKNOWLEDGED_TABLES = ("first_messages", "uploads")
 """Tables of participants' messages, stored with the hash that the coordinator acknowledged."""
@@ -151,18 +153,17 @@ class MemoryRows(RowReader):
     """Rows in memory, for simulations and for steps that need few rows."""
 
     def __init__(self, rows: Iterable[RowWrite] = ()) -> None:
-        self._tables: dict[str, dict[Any, StoredRow]] = {}
+        self._tables: dict[str, dict[Any, StoredRow]] = {name: {} for name in _TABLES}
         self.write(rows)
 
     def table(self, name: str) -> dict[Any, StoredRow]:
         """The rows of one table."""
-        return self._tables.setdefault(name, {})
+        return self._tables[name]
 
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, if there is one."""
         # Without `self.table`: steps look up a dozen rows for each report.
-        rows = self._tables.get(table)
-        return None if rows is None else rows.get(key)
+        return self._tables[table].get(key)
 
     def keys(self, table: str) -> list[Any]:
         """All keys of a table, ascending."""
@@ -203,17 +204,13 @@ class MemoryRows(RowReader):
         return other
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MemoryRows) and self._nonempty_tables() == other._nonempty_tables()
-
-    # A table that was only read exists without rows: it must not make two stores unequal.
-    def _nonempty_tables(self) -> dict[str, dict[Any, StoredRow]]:
-        return {name: rows for name, rows in self._tables.items() if rows}
+        return isinstance(other, MemoryRows) and self._tables == other._tables
 
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{name}: {len(rows)}" for name, rows in self._nonempty_tables().items())
-        return f"MemoryRows({sizes})"
+        sizes = (f"{name}: {len(rows)}" for name, rows in self._tables.items() if rows)
+        return f"MemoryRows({', '.join(sizes)})"
 
 
 class RowsWith(RowReader):
@@ -280,131 +277,60 @@ RowSink = Callable[[RowWrite], None]
 """Writes a row at once, in the transaction of the step, where a table is too large for memory."""
 
 
-class StepRows:
-    """The rows as one step sees them: what it has written, then what the reader finds.
-
-    Writes are collected here and become part of the `Step`. With a `sink`, rows that are streamed
-    go there instead, so that closing a survey of any size needs the memory of one manifest part.
-    A rejected message is undone (`roll_back`), so that it leaves no trace in a step which handles
-    several messages.
-    """
-
-    def __init__(self, reader: RowReader, sink: RowSink | None = None) -> None:
-        self._reader = reader
-        self._sink = sink
-        self._written: dict[tuple[str, Any], StoredRow] = {}
-        self._new: set[tuple[str, Any]] = set()
-        self._added: Counter[str] = Counter()
-        self._scrubbed: dict[str, None] = {}
-        self._undo: list[Callable[[], object]] = []
-        self.invited = WriteOnce[bytes, bytes](self, "invited")
-        self.first_messages = Acknowledged[bytes](self, "first_messages")
-        self.keys = WriteOnce[bytes, bytes](self, "keys")
-        self.notices = WriteOnce[bytes, bytes](self, "notices")
-        self.uploads = Acknowledged[Upload](self, "uploads")
-        self.withdrawn = WriteOnce[bytes, bytes](self, "withdrawn")
-        self.manifest_parts = WriteOnce[bytes, Message](self, "manifest_parts")
-        self.recorded_parts = WriteOnce[bytes, Message](self, "recorded_parts")
-        self.report_parts = WriteOnce[bytes, Message](self, "report_parts")
-        self.verified_parts = WriteOnce[bytes, Message](self, "verified_parts")
-        self.mac_keys = WriteOnce[bytes, bytes](self, "mac_keys")
-        self.authentic_entries = WriteOnce[bytes, bytes](self, "authentic_entries")
-        self.part_verifications = WriteOnce[bytes, Message](self, "part_verifications")
-
-    def find(self, table: str, key: Any) -> StoredRow | None:
-        """The row under a key, as this step has left it."""
-        # What this step wrote counts first: a message must see those before it in the same step.
-        found = self._written.get((table, key))
-        if found is None:
-            found = self._reader.find(table, key)
-        return _scrub_row(found) if table in self._scrubbed else found
-
-    def keys_of(self, table: str) -> Iterator[Any]:
-        """Keys of a table, ascending. The reader's keys are read one page at a time."""
-        written = sorted(key for name, key in self._written if name == table)
-        before = None
-        # A key that was stored before and is written again comes twice in a row.
-        for key in merge(self._reader.keys(table), written):
-            if key != before:
-                yield key
-            before = key
-
-    def count(self, table: str) -> int:
-        """How many rows a table has now."""
-        return self._reader.count(table) + self._added[table]
-
-    def write(self, table: str, key: Any, row: StoredRow) -> None:
-        """Write a row in this step."""
-        place = (table, key)
-        before = self._written.get(place)
-        # The reader's count is that before the step: new rows are counted here.
-        is_new = before is None and self._reader.find(table, key) is None
-        self._written[place] = row
-        if is_new:
-            self._new.add(place)
-            self._added[table] += 1
-        self._undo.append(lambda: self._undo_write(place, before, is_new=is_new))
-
-    def _undo_write(
-        self, place: tuple[str, Any], before: StoredRow | None, *, is_new: bool
-    ) -> None:
-        if before is None:
-            # Not None but gone: the reader's row is seen again.
-            del self._written[place]
-        else:
-            self._written[place] = before
-        if is_new:
-            self._new.remove(place)
-            self._added[place[0]] -= 1
-
-    def stream(self, table: str, key: Any, value: Any) -> None:
-        """Write a row through the sink, if there is one. Such a row is not rolled back."""
-        if self._sink is None:
-            self.write(table, key, StoredRow(value))
-        else:
-            self._sink(RowWrite(table, key, value))
-
-    def scrub(self, table: str) -> None:
-        """Delete the values of a table; only hashes stay."""
-        if table in self._scrubbed:
-            return
-        # What this step wrote is scrubbed at once; stored rows when the step is written.
-        for (name, key), row in list(self._written.items()):
-            if name == table:
-                self.write(table, key, StoredRow(None, row.hash, row.kept))
-        self._scrubbed[table] = None
-        self._undo.append(lambda: self._scrubbed.pop(table))
-
-    def savepoint(self) -> int:
-        """The point before the next message, for `roll_back`."""
-        return len(self._undo)
-
-    def roll_back(self, savepoint: int) -> None:
-        """Undo what was written since the savepoint: its message was rejected."""
-        # Newest first: a row may have been written twice.
-        while len(self._undo) > savepoint:
-            self._undo.pop()()
-
-    def step(self, state: S, messages: tuple[Message, ...] = ()) -> Step[S]:
-        """The step to this state, with everything that was written."""
-        new = self._new
-        # A row without value and hash was scrubbed in this step: the table is in `scrubbed`.
-        rows = tuple(
-            RowWrite(place[0], place[1], row.value, row.hash, row.kept, place in new)
-            for place, row in self._written.items()
-            if row.hash or row.value is not None
-        )
-        return Step(state, messages, rows, tuple(self._scrubbed))
+Undo = tuple[dict[Any, Any], dict[Any, None], Any, StoredRow | None]
+"""How to undo a write: what was written to, which keys in it are new, the key, and what stood there
+before in this step.
+"""
 
 
 class WriteOnce(Generic[K, V]):
-    """One table in a step, in which the first write under a key counts."""
+    """One table in a step, in which the first write under a key counts.
 
-    __slots__ = ("_rows", "_table")
+    It sees what the step has written, then what the reader finds. It shares with the other tables
+    of the step what is needed to undo writes, and which tables are scrubbed.
+    """
 
-    def __init__(self, rows: StepRows, table: str) -> None:
-        self._rows = rows
-        self._table = table
+    __slots__ = ("_new", "_reader", "_scrubbed", "_sink", "_undo", "_written", "name")
+
+    def __init__(
+        self,
+        name: str,
+        reader: RowReader,
+        sink: RowSink | None,
+        undo: list[Undo],
+        scrubbed: dict[str, None],
+    ) -> None:
+        self.name = name
+        self._reader = reader
+        self._sink = sink
+        self._undo = undo
+        self._scrubbed = scrubbed
+        self._written: dict[K, StoredRow] = {}
+        self._new: dict[K, None] = {}
+
+    def find(self, key: K) -> StoredRow | None:
+        """The row under a key, as the step has left it."""
+        # What this step wrote counts first: a message must see those before it in the same step.
+        found = self._written.get(key)
+        if found is None:
+            found = self._reader.find(self.name, key)
+        return _scrub_row(found) if self.name in self._scrubbed else found
+
+    def write(self, key: K, row: StoredRow) -> None:
+        """Write a row in this step."""
+        before = self._written.get(key)
+        # The reader's count is that before the step: new rows are counted here.
+        if before is None and self._reader.find(self.name, key) is None:
+            self._new[key] = None
+        self._written[key] = row
+        self._undo.append((self._written, self._new, key, before))
+
+    def writes(self) -> Iterator[RowWrite]:
+        """The rows that the step has written."""
+        for key, row in self._written.items():
+            # A row without value and hash was scrubbed in this step, together with its table.
+            if row.hash or row.value is not None:
+                yield RowWrite(self.name, key, row.value, row.hash, row.kept, key in self._new)
 
     def fits(self, key: K, value: V) -> bool:
         """Whether this value could be stored: nothing, or the same, is there."""
@@ -421,15 +347,29 @@ class WriteOnce(Generic[K, V]):
 
     def overwrite(self, key: K, value: V) -> None:
         """Store a value instead of the one that is there."""
-        self._rows.write(self._table, key, StoredRow(value))
+        self.write(key, StoredRow(value))
 
     def stream(self, key: K, value: V) -> None:
-        """Store a value through the sink of the step, so that it need not stay in memory."""
-        self._rows.stream(self._table, key, value)
+        """Store a value through the sink of the step, so that it need not stay in memory.
+
+        Such a row is not rolled back.
+        """
+        if self._sink is None:
+            self.overwrite(key, value)
+        else:
+            self._sink(RowWrite(self.name, key, value))
+
+    def scrub_all(self) -> None:
+        """Delete all values; only hashes stay."""
+        # What this step wrote is scrubbed at once; stored rows when the step is written.
+        for key, row in list(self._written.items()):
+            self.write(key, StoredRow(None, row.hash, row.kept))
+        self._scrubbed[self.name] = None
+        self._undo.append((self._scrubbed, {}, self.name, None))
 
     def get(self, key: K) -> V | None:
         """The value under a key, or None."""
-        found = self._rows.find(self._table, key)
+        found = self.find(key)
         return None if found is None else found.value
 
     def __getitem__(self, key: K) -> V:
@@ -439,17 +379,22 @@ class WriteOnce(Generic[K, V]):
         return found
 
     def __contains__(self, key: K) -> bool:
-        return self._rows.find(self._table, key) is not None
+        return self.find(key) is not None
 
     def __len__(self) -> int:
-        return self._rows.count(self._table)
+        return self._reader.count(self.name) + len(self._new)
 
     def __iter__(self) -> Iterator[K]:
-        # Ascending, so that a reader of a large table can page.
-        return self._rows.keys_of(self._table)
+        # Ascending, so that a reader of a large table can page: its keys come one page at a time.
+        before = None
+        # A key that was stored before and is written again comes twice in a row.
+        for key in merge(self._reader.keys(self.name), sorted(self._written)):  # type: ignore[type-var]
+            if key != before:
+                yield key
+            before = key
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._table})"
+        return f"{type(self).__name__}({self.name})"
 
 
 class Acknowledged(WriteOnce[K, Any]):
@@ -464,7 +409,7 @@ class Acknowledged(WriteOnce[K, Any]):
 
     def fits(self, key: K, value: Any) -> bool:
         """Whether nothing or the same message was acknowledged under this key."""
-        found = self._rows.find(self._table, key)
+        found = self.find(key)
         return found is None or found.hash == _hash(value)
 
     def put(self, key: K, value: Any, kept: bytes = b"") -> bool:
@@ -472,30 +417,30 @@ class Acknowledged(WriteOnce[K, Any]):
 
         kept: what stays when the message is deleted
         """
-        found = self._rows.find(self._table, key)
+        found = self.find(key)
         message_hash = _hash(value)
         if found is not None and found.hash != message_hash:
             return False
         # Other bytes under the right hash were damaged in storage: they are written again.
         if found is None or found.value != value:
-            self._rows.write(self._table, key, StoredRow(value, message_hash, kept, is_intact=True))
+            self.write(key, StoredRow(value, message_hash, kept, is_intact=True))
         return True
 
-    def kept(self, key: K) -> bytes | None:
+    def kept_of(self, key: K) -> bytes | None:
         """What stays of a message when it is deleted; None if there never was one."""
-        found = self._rows.find(self._table, key)
+        found = self.find(key)
         return None if found is None else found.kept
 
     def hash_of(self, key: K) -> bytes:
         """The hash that was acknowledged to the sender."""
-        found = self._rows.find(self._table, key)
+        found = self.find(key)
         if found is None:
             raise KeyError(key)
         return found.hash
 
     def intact(self, key: K) -> Any | None:
         """The message as it was acknowledged; None if it was deleted or its bytes have changed."""
-        found = self._rows.find(self._table, key)
+        found = self.find(key)
         if found is None or found.value is None:
             return None
         # Hashing is slow for many reports: a row that was compared once is not compared again.
@@ -505,10 +450,77 @@ class Acknowledged(WriteOnce[K, Any]):
 
     def scrub(self, key: K) -> None:
         """Delete a message and keep its hash."""
-        found = self._rows.find(self._table, key)
+        found = self.find(key)
         if found is not None and found.value is not None:
-            self._rows.write(self._table, key, StoredRow(None, found.hash, found.kept))
+            self.write(key, StoredRow(None, found.hash, found.kept))
 
 
 def _hash(message: Any) -> bytes:
     return sha256(encode(message)).digest()
+
+
+class StepRows:
+    """The rows as one step sees them, one table beside the other.
+
+    Writes are collected here and become part of the `Step`. With a `sink`, rows that are streamed
+    go there instead, so that closing a survey of any size needs the memory of one manifest part.
+    A rejected message is undone (`roll_back`), so that it leaves no trace in a step which handles
+    several messages.
+    """
+
+    def __init__(self, reader: RowReader, sink: RowSink | None = None) -> None:
+        self._undo: list[Undo] = []
+        self._scrubbed: dict[str, None] = {}
+        # The tables do not refer to this object: with a cycle, everything that a step has touched
+        # would stay in memory until Python looks for cycles, which then takes long.
+        shared = (reader, sink, self._undo, self._scrubbed)
+        self.invited: WriteOnce[bytes, bytes] = WriteOnce("invited", *shared)
+        self.first_messages: Acknowledged[bytes] = Acknowledged("first_messages", *shared)
+        self.keys: WriteOnce[bytes, bytes] = WriteOnce("keys", *shared)
+        self.notices: WriteOnce[bytes, bytes] = WriteOnce("notices", *shared)
+        self.uploads: Acknowledged[Upload] = Acknowledged("uploads", *shared)
+        self.withdrawn: WriteOnce[bytes, bytes] = WriteOnce("withdrawn", *shared)
+        self.manifest_parts: WriteOnce[bytes, Message] = WriteOnce("manifest_parts", *shared)
+        self.recorded_parts: WriteOnce[bytes, Message] = WriteOnce("recorded_parts", *shared)
+        self.report_parts: WriteOnce[bytes, Message] = WriteOnce("report_parts", *shared)
+        self.verified_parts: WriteOnce[bytes, Message] = WriteOnce("verified_parts", *shared)
+        self.mac_keys: WriteOnce[bytes, bytes] = WriteOnce("mac_keys", *shared)
+        self.authentic_entries: WriteOnce[bytes, bytes] = WriteOnce("authentic_entries", *shared)
+        self.part_verifications: WriteOnce[bytes, Message] = WriteOnce(
+            "part_verifications", *shared
+        )
+
+    def _table(self, name: str) -> WriteOnce[Any, Any]:
+        table: WriteOnce[Any, Any] = getattr(self, name)
+        return table
+
+    def find(self, table: str, key: Any) -> StoredRow | None:
+        """The row under a key, as this step has left it."""
+        return self._table(table).find(key)
+
+    def scrub(self, table: str) -> None:
+        """Delete the values of a table; only hashes stay."""
+        if table not in self._scrubbed:
+            self._table(table).scrub_all()
+
+    def savepoint(self) -> int:
+        """The point before the next message, for `roll_back`."""
+        return len(self._undo)
+
+    def roll_back(self, savepoint: int) -> None:
+        """Undo what was written since the savepoint: its message was rejected."""
+        # Newest first: a row may have been written twice.
+        while len(self._undo) > savepoint:
+            written, new, key, before = self._undo.pop()
+            if before is None:
+                # Not None but gone: the reader's row is seen again.
+                del written[key]
+                new.pop(key, None)
+            else:
+                written[key] = before
+
+    def step(self, state: S, messages: tuple[Message, ...] = ()) -> Step[S]:
+        """The step to this state, with everything that was written."""
+        tables = (self._table(name) for name in _TABLES)
+        rows = chain.from_iterable(table.writes() for table in tables)
+        return Step(state, messages, tuple(rows), tuple(self._scrubbed))

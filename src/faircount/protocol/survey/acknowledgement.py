@@ -13,7 +13,7 @@ from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.digests import (
     LABEL,
     MerkleProof,
-    audit_path,
+    audit_paths,
     build_tree,
     root_of_proof,
     tagged_hash,
@@ -38,8 +38,8 @@ def sign_together(
     # One signature per group commit instead of one per message.
     signature = key.sign(_signed_bytes(acknowledgements[0].survey, size, levels[-1][0]))
     signed = []
-    for index, unsigned in enumerate(acknowledgements):
-        path = audit_path(levels, index)
+    for index, path in enumerate(audit_paths(levels)):
+        unsigned = acknowledgements[index]
         signed.append(
             Acknowledgement(unsigned.survey, unsigned.message_hash, index, size, path, signature)
         )

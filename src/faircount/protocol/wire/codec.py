@@ -213,9 +213,10 @@ _LAYOUTS: dict[type[Any], Record] = {}
 
 def _layout(kind: type[Any]) -> Record:
     """The layout of a class, derived once."""
-    if kind not in _LAYOUTS:
-        _LAYOUTS[kind] = Record.of(kind, codec_for)
-    return _LAYOUTS[kind]
+    found = _LAYOUTS.get(kind)
+    if found is None:
+        found = _LAYOUTS[kind] = Record.of(kind, codec_for)
+    return found
 
 
 def pack_records(kind: type[Any], values: Iterable[Any]) -> PackedList:

@@ -173,6 +173,19 @@ def audit_path(levels: Levels, index: int) -> tuple[bytes, ...]:
     return tuple(path)
 
 
+def audit_paths(levels: Levels) -> list[tuple[bytes, ...]]:
+    """`audit_path` for every leaf, from the root down: siblings share all but their first hash."""
+    paths: list[tuple[bytes, ...]] = [()]
+    for level in reversed(levels[:-1]):
+        size = len(level)
+        below = list[tuple[bytes, ...]]()
+        for index in range(size):
+            above = paths[index >> 1]
+            below.append((level[index ^ 1], *above) if index ^ 1 < size else above)
+        paths = below
+    return paths
+
+
 def verify_proof(proof: MerkleProof, leaf_hash: bytes, root: bytes) -> bool:
     """Whether the proof leads from the leaf to the root."""
     return root_of_proof(proof, leaf_hash) == root
@@ -183,7 +196,21 @@ def root_of_proof(proof: MerkleProof, leaf_hash: bytes) -> bytes | None:
     # An index outside the tree would fit paths that no entry has.
     if not 0 <= proof.index < proof.size:
         return None
-    return root_from_multiproof(proof.size, {proof.index: leaf_hash}, proof.path)
+    index = proof.index
+    size = proof.size
+    unused = iter(proof.path)
+    node = leaf_hash
+    while size > 1:
+        # An odd last node has no sibling on this level.
+        if index ^ 1 < size:
+            sibling = next(unused, None)
+            if sibling is None:
+                return None
+            node = _parent(index, node, sibling)
+        index >>= 1
+        size = (size + 1) >> 1
+    # One root must not have two proofs.
+    return node if next(unused, None) is None else None
 
 
 def build_tree(leaves: Iterable[bytes]) -> Levels:

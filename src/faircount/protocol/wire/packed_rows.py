@@ -84,7 +84,8 @@ def is_vector(packed: bytes, q: int, count: int) -> bool:
     # This also refuses padding that is not zero.
     if whole >> form.last >= form.last_limit:
         return False
-    first, second = whole & form.mask, whole >> form.bits & form.mask
+    first = whole & form.mask
+    second = whole >> form.bits & form.mask
     return not ((first + form.addend | second + form.addend) & form.carries)
 
 

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from faircount.protocol.wire.digests import (
     MerkleProof,
+    audit_path,
+    audit_paths,
     bitmap,
     build_tree,
     leaf,
@@ -15,6 +17,7 @@ from faircount.protocol.wire.digests import (
     multiproof,
     prove,
     root_from_multiproof,
+    root_of_proof,
     roster_digest,
     set_digest,
     verify_proof,
@@ -36,6 +39,19 @@ def test_some_leaves_and_the_hashes_beside_them_give_the_root(size, data) -> Non
         assert root_from_multiproof(size, known, (bytes(32), *hashes[1:])) != levels[-1][0]
     wrong = {**known, min(places): bytes(32)}
     assert root_from_multiproof(size, wrong, hashes) != levels[-1][0]
+
+
+def test_one_path_is_a_multiproof_of_one_leaf() -> None:
+    for size in range(1, 20):
+        leaves = [sha256(bytes([i])).digest() for i in range(size)]
+        levels = build_tree(leaves)
+        paths = [audit_path(levels, at) for at in range(size)]
+        assert paths == audit_paths(levels) == [multiproof(levels, [at]) for at in range(size)]
+        for at, path in enumerate(paths):
+            assert root_of_proof(MerkleProof(at, size, path), leaves[at]) == merkle_root(leaves)
+            assert root_of_proof(MerkleProof(at, size, (*path, bytes(32))), leaves[at]) is None
+            if path:
+                assert root_of_proof(MerkleProof(at, size, path[1:]), leaves[at]) is None
 
 
 def test_all_leaves_need_nothing_beside_them() -> None:

@@ -49,7 +49,9 @@ def note_other_device(s: Coordinator, rows: StepRows, message: Message, out: Out
 def add_notices(s: Coordinator, rows: StepRows, message: Message, out: Out) -> Out:
     """The replies to a device that asks how the survey goes, with the notices for its user."""
     user = _asking_user(s, message)
-    notices = Notice(0) if user is None else notices_for(rows, user)
+    if user is None:
+        return out
+    notices = notices_for(rows, user)
     if not notices:
         return out
     return tuple(

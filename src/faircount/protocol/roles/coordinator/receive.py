@@ -138,7 +138,7 @@ def end_without_aggregator(s: Coordinator, ending: Ending, reader: RowReader) ->
 
 
 def _is_rejected(out: Out) -> bool:
-    return any(isinstance(reply, Rejection) for reply in out)
+    return Rejection in map(type, out)
 
 
 UserHandlers = Mapping[type[Message], UserHandler]

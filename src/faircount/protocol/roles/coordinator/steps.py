@@ -166,11 +166,11 @@ def _first_device_user(s: Coordinator, rows: StepRows, message: Any) -> bytes | 
 
 def _first_device(s: Coordinator, rows: StepRows, user: bytes) -> bytes | None:
     """The key of the device that was the first to use an invitation, if any was."""
-    known = rows.first_messages.kept(user)
+    known = rows.first_messages.kept_of(user)
     if known is None and (withdrawn := rows.withdrawn.get(user)) is not None:
         known = withdrawn[HASH:]
     # check: roster-device - a restored coordinator takes the owner's word for somebody enrolled
-    if known is None:
+    if known is None and s.roster:
         known = next((entry.device_key for entry in s.roster if entry.user == user), None)
     return known
 

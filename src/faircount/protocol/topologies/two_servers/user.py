@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 
+import numpy as np
+
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
@@ -22,10 +24,10 @@ from faircount.protocol.topologies.two_servers.reports import draw_vector
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
 from faircount.protocol.wire.messages import Reason, Rejection
+from faircount.protocol.wire.packed_rows import pack_rows
 from faircount.protocol.wire.signing import SigningKey
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import S2_INDEX, SEED_BYTES, Purpose, key_info
-from faircount.sharing.packing import pack
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def make_report(
     user = invitation.user
     # Share 2 is the expansion of 16 bytes, so the report carries one vector and not two.
     second = expand_seed(crypto, params, user, keys.public, seed)
-    share = pack(subtract(response, second, params.q), params.q)
+    (share,) = pack_rows(subtract(response, second, params.q)[np.newaxis], params.q)
     secret = crypto.agree(keys, params.keys.encryption_key)
     if secret is None:
         raise ProtocolError("The aggregator's key cannot be used: do not answer, ask the owner")
