@@ -88,10 +88,10 @@ kills: $(STAMP)  ## run 100 surveys while processes are killed; half an hour (SE
 	FAIRCOUNT_KILLS=100 FAIRCOUNT_SEED=$(SEED) \
 	  $(BIN)/python -m pytest -n 4 --dist worksteal tests/end_to_end/test_kills.py
 
-load: $(STAMP)  ## measure reports per second (USERS=100000 POSTGRESQL=1 QUESTIONS="1 10" CLUSTER=2)
+load: $(STAMP)  ## measure reports per second (USERS=100000 POSTGRESQL=1 QUESTIONS="1 10" CLUSTER=2 WORKERS=2)
 	PYTHONPATH=tests/support $(BIN)/python benchmarks/service_load.py \
 	  --users $(USERS) $(if $(POSTGRESQL),--postgresql) $(if $(QUESTIONS),--questions $(QUESTIONS)) \
-	  $(if $(CLUSTER),--cluster $(CLUSTER))
+	  $(if $(CLUSTER),--cluster $(CLUSTER)) $(if $(WORKERS),--workers $(WORKERS))
 
 mutants: $(STAMP)  ## remove one security check after the other: a test must fail (ONLY=word)
 	$(BIN)/python tests/mutants.py $(ONLY)

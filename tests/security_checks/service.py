@@ -14,6 +14,7 @@ FILES = "tests/unit/server/test_private_files.py"
 LOST = "tests/unit/server/test_lost_anchor.py"
 TOKENS = "tests/unit/server/test_tokens.py"
 RACES = "tests/unit/server/test_racing_workers.py"
+SHARING = "tests/unit/server/test_sharing_workers.py"
 APART = "tests/unit/server/test_owners_apart.py"
 OPERATORS = "tests/unit/server/test_operators.py"
 BUNDLE = "tests/unit/server/test_page_files.py"
@@ -95,6 +96,13 @@ MUTANTS = (
     Mutant("revoked-meanwhile", NEVER, RACES + " -k body_arrives"),
     Mutant("erased-everywhere", NEVER, RACES + " -k stays_erased"),
     Mutant("erased-counts", becomes("True"), RACES + " -k stays_erased"),
+    Mutant("survey-lock", REMOVED, SHARING + " -k closes"),
+    Mutant("alone-lock", REMOVED, SHARING + " -k withdrawal"),
+    Mutant("shared-lock", REMOVED, SHARING + " -k closes"),
+    Mutant("shared-writes", NEVER, SHARING + " -k only_new"),
+    Mutant("shared-reports", NEVER, SHARING + " -k of_two_reports"),
+    Mutant("counted-worker", becomes("True"), SHARING + " -k forgotten"),
+    Mutant("places-in-flight", becomes("row"), SHARING + " -k no_more_people"),
     Mutant("keys-used-again", NEVER, RACES + " -k loses_no_list"),
     Mutant("stop-spends", becomes("False"), TOKENS + " -k stays_spent"),
     Mutant("operator-own", NEVER, OPERATORS + " -k another_operator"),

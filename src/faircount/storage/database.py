@@ -19,6 +19,10 @@ class Record(Protocol):
     def __getitem__(self, key: str) -> Any: ...
 
 
+StateLine = tuple[bytes, str, bytes, bytes, bytes | None, bytes | None]
+"""A line of the table `state_rows`: survey, store, key, hash, what is kept, and the value."""
+
+
 class Query(NamedTuple):
     """A SELECT statement and its values."""
 
@@ -56,6 +60,25 @@ class Transaction(ABC):
         For what has no row yet that could be locked.
         """
 
+    @abstractmethod
+    async def try_lock(self, name: bytes) -> bool:
+        """Take the lock of this name as `lock` does, unless another transaction has it."""
+
+    @abstractmethod
+    async def share(self, name: bytes, own: bytes) -> None:
+        """Wait until no other transaction has locked `name`, which others may share meanwhile.
+
+        Whoever wants to `lock` it comes before those who want to share it later. `own` is locked,
+        too: of those who share `name`, each has another one.
+        """
+
+    @abstractmethod
+    async def insert_new_rows(self, lines: Sequence[StateLine]) -> int:
+        """Insert those lines of `state_rows` whose keys are not there yet; return how many.
+
+        In this order. It waits for other transactions that insert the same keys.
+        """
+
     async def fetch_in_turn(self, queries: Sequence[Query]) -> list[Sequence[Record]]:
         """Return all rows of several queries, of which each sees what is there when it begins."""
         return [await self.fetch_all(query.statement, *query.values) for query in queries]
@@ -76,6 +99,9 @@ class Transaction(ABC):
 
 class Database(ABC):
     """An open database."""
+
+    has_workers: bool
+    """Whether several processes can write at the same time."""
 
     @abstractmethod
     def read(self) -> AbstractAsyncContextManager[Transaction]:

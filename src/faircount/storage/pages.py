@@ -151,18 +151,17 @@ class PagedRows(RowReader):
         self._table(table).forget()
 
 
-class SendersRows(RowReader):
+class SendersRows(MemoryRows):
     """The rows of the participants whose messages a step handles, read before the step.
 
     Parts of the manifest are read when they are needed.
 
     Args:
-        rows: the rows that were read
         paged: all rows, for parts of the manifest and for counts
     """
 
-    def __init__(self, rows: MemoryRows, paged: PagedRows) -> None:
-        self._rows = rows
+    def __init__(self, paged: PagedRows) -> None:
+        super().__init__()
         self._paged = paged
 
     def find(self, table: str, key: Any) -> StoredRow | None:
@@ -170,11 +169,7 @@ class SendersRows(RowReader):
         # Inclusion proofs are made from parts, and only after the survey is over.
         if table in MANIFEST_TABLES:
             return self._paged.find(table, key)
-        return self._rows.find(table, key)
-
-    def keys(self, table: str) -> list[Any]:
-        """The keys that were read, ascending."""
-        return self._rows.keys(table)
+        return super().find(table, key)
 
     def count(self, table: str) -> int:
         """How many rows a table has in all."""

@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 
 from faircount.core.errors import DiskFullError, StorageError
-from faircount.storage.database import Database, Record, Transaction
+from faircount.storage.database import Database, Record, StateLine, Transaction
 
 CONNECTIONS = 8
 """The largest number of connections per worker."""
@@ -53,14 +53,46 @@ class PostgresqlTransaction(Transaction):
 
     async def lock(self, name: bytes) -> None:
         """Take an advisory lock, which PostgreSQL releases at the end of the transaction."""
-        # PostgreSQL names these locks by 64 bits. Two names that share a number only wait for each
-        # other; nobody chooses them, since the number comes from a hash.
-        number = int.from_bytes(sha256(name).digest()[:8], "big", signed=True)
-        await self._connection.execute("SELECT pg_advisory_xact_lock($1)", number)
+        await self._connection.execute("SELECT pg_advisory_xact_lock($1)", _lock_number(name))
+
+    async def try_lock(self, name: bytes) -> bool:
+        """Take an advisory lock, unless another transaction has it."""
+        number = _lock_number(name)
+        return bool(await self._connection.fetchval("SELECT pg_try_advisory_xact_lock($1)", number))
+
+    async def share(self, name: bytes, own: bytes) -> None:
+        """Take two advisory locks, the first of them shared."""
+        # Not FOR SHARE on a row: those who share it would come before whoever waits to change the
+        # row, for as long as they keep coming. Advisory locks are given in the order of requests.
+        await self._connection.execute(
+            "SELECT pg_advisory_xact_lock_shared($1), pg_advisory_xact_lock($2)",
+            _lock_number(name),
+            _lock_number(own),
+        )
+
+    async def insert_new_rows(self, lines: Sequence[StateLine]) -> int:
+        """Insert those lines of `state_rows` whose keys are not there yet; return how many."""
+        # One statement for all lines: each statement costs more than the line that it writes.
+        columns = [list(column) for column in zip(*lines, strict=True)]
+        return await self.execute(
+            "INSERT INTO state_rows (survey, store, key, hash, kept, encrypted) SELECT * FROM "
+            "unnest(?::bytea[], ?::text[], ?::bytea[], ?::bytea[], ?::bytea[], ?::bytea[]) "
+            "ON CONFLICT DO NOTHING",
+            *columns,
+        )
+
+
+def _lock_number(name: bytes) -> int:
+    """The number of an advisory lock."""
+    # PostgreSQL names these locks by 64 bits. Two names that share a number only wait for each
+    # other; nobody chooses them, since the number comes from a hash.
+    return int.from_bytes(sha256(name).digest()[:8], "big", signed=True)
 
 
 class PostgresqlDatabase(Database):
     """A pool of connections."""
+
+    has_workers = True
 
     def __init__(self, pool: Any) -> None:
         self._pool = pool

@@ -39,13 +39,14 @@ Table(
     _bytes("main_nonce", null=True),
     # Which key the rows are encrypted under: 0 while the survey runs, 1 after its final statement.
     _number("generation"),
-    # Counts changes of anything, and changes of the main row alone.
+    # Counts changes of anything but reports that workers take together, and changes of the main row
+    # alone.
     _number("version"),
     _number("main_version"),
     _text("phase"),
     _number("attempt"),
-    # Participants who have sent their first message, those of them who have withdrawn, and people
-    # the owner has invited.
+    # Participants who have sent their first message (with those in `worker_counts`), those of them
+    # who have withdrawn, and people the owner has invited.
     _number("participants"),
     _number("withdrawn"),
     _number("invited"),
@@ -69,6 +70,17 @@ Table(
     _bytes("kept", null=True),
     _bytes("encrypted", null=True),
     PrimaryKeyConstraint("survey", "store", "key"),
+)
+
+# Coordinator: participants whom a worker has let in together with other workers. Those of the
+# survey are these and `surveys.participants`.
+Table(
+    "worker_counts",
+    TABLES,
+    _bytes("survey"),
+    _bytes("worker"),
+    _number("participants"),
+    PrimaryKeyConstraint("survey", "worker"),
 )
 
 # The owner's list of people arrives in parts. The coordinator keeps them until it opens the survey.

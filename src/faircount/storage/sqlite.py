@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from faircount.core.errors import DiskFullError, StorageError
-from faircount.storage.database import Database, Query, Record, Transaction
+from faircount.storage.database import Database, Query, Record, StateLine, Transaction
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], object]
@@ -134,6 +134,21 @@ class SqliteTransaction(Transaction):
     async def lock(self, name: bytes) -> None:
         """Nothing to do: nobody else writes while a writing transaction is open."""
 
+    async def try_lock(self, name: bytes) -> bool:
+        """Nothing to do."""
+        return True
+
+    async def share(self, name: bytes, own: bytes) -> None:
+        """Nothing to do."""
+
+    async def insert_new_rows(self, lines: Sequence[StateLine]) -> int:
+        """Insert those lines of `state_rows` whose keys are not there yet; return how many."""
+        statement = (
+            "INSERT INTO state_rows (survey, store, key, hash, kept, encrypted) "
+            "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        )
+        return await self._call(lambda open_: open_.executemany(statement, lines).rowcount)
+
     async def commit(self) -> None:
         """Commit: everything in the block is on disk when this returns."""
         await self._call(self._connection.commit)
@@ -159,6 +174,8 @@ class SqliteTransaction(Transaction):
 
 class SqliteDatabase(Database):
     """A database file, with one connection for writing and one for reading."""
+
+    has_workers = False
 
     def __init__(self, path: str) -> None:
         # In WAL mode a reader with a connection of its own does not wait for the writer.

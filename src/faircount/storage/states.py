@@ -4,7 +4,7 @@
 
 Three kinds of readers keep memory small:
 
-    a group of participants' messages   only the rows that these messages need (`wanted`)
+    a group of participants' messages   only the rows that these messages need (`find_with_rows`)
     the aggregator, and `servers`       one page at a time while the step runs (`storage.pages`)
     the coordinator of other topologies all rows: there are a few thousand participants at most
 
@@ -33,7 +33,6 @@ from faircount.protocol import (
     RowReader,
     RowWrite,
     Step,
-    decode_row,
     decode_state,
     encode_row,
     encode_state,
@@ -47,8 +46,9 @@ from faircount.protocol.roles.rows import (
     RowSink,
     StoredRow,
 )
+from faircount.protocol.roles.stored import forms_of
 from faircount.protocol.survey.phases import FINAL
-from faircount.storage.database import Database, Query, Record, Transaction, marks
+from faircount.storage.database import Database, Query, Record, StateLine, Transaction, marks
 from faircount.storage.keys import LAST, LIVE, NONCE, KeyFolder, RowKey, state_key_name
 from faircount.storage.pages import (
     PAGE,
@@ -81,6 +81,9 @@ PAGE_SECONDS = 60.0
 ROWS_AT_ONCE = 20_000
 """Rows that one statement deletes: the time that a database takes for a statement is limited."""
 
+MAX_WORKERS = 16
+"""How many workers of a survey are known by name."""
+
 MAX_CACHED_STATES = 8
 """Number of decoded states that the coordinator keeps in memory."""
 
@@ -108,6 +111,8 @@ class SurveyRow:
     held_since: int | None
     since: int
     extended: int
+    # How many workers take reports of this survey together.
+    workers: int = 0
 
     @property
     def responses(self) -> int:
@@ -117,40 +122,88 @@ class SurveyRow:
     @classmethod
     def of(cls, record: Record) -> "SurveyRow":
         """The row in a query result."""
-        return cls(**{name: record[name] for name in _COLUMNS})
+        return cls(*(record[name] for name in _FIELDS))
 
 
-_COLUMNS = tuple(SurveyRow.__dataclass_fields__)
-_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM surveys"  # noqa: S608 - names of our own columns
+_FIELDS = tuple(SurveyRow.__dataclass_fields__)
+_COLUMNS = tuple(name for name in _FIELDS if name != "workers")
+_OF_WORKERS = "FROM worker_counts WHERE worker_counts.survey = surveys.id"
+# Computed where they are read: workers that take reports together do not write the survey's row.
+_COMPUTED = {
+    "participants": f"participants + (SELECT CAST(COALESCE(SUM(worker_counts.participants), 0) "
+    f"AS BIGINT) {_OF_WORKERS}) AS participants",
+    "workers": f"(SELECT COUNT(*) {_OF_WORKERS}) AS workers",
+}
+_SELECT = f"SELECT {', '.join(_COMPUTED.get(name, name) for name in _FIELDS)} FROM surveys"  # noqa: S608 - names of our own columns
 
 
 async def find(tx: Transaction, survey: bytes, *, change: bool = False) -> SurveyRow | None:
-    """Find a survey; with `change`, lock its row until this transaction ends."""
+    """Find a survey; with `change`, nobody else changes anything of it until this transaction ends.
+
+    A transaction that changes a survey takes this lock before any other lock that concerns it, so
+    that no two of them wait for each other.
+    """
+    if change:
+        # check: survey-lock - a report would be acknowledged after the manifest is fixed
+        await tx.lock(survey)
     fetch = tx.fetch_one_for_update if change else tx.fetch_one
     found = await fetch(f"{_SELECT} WHERE id = ?", survey)
     return None if found is None else SurveyRow.of(found)
 
 
 async def find_with_rows(
-    tx: Transaction, survey: bytes, wanted: Sequence[RowAddress]
+    tx: Transaction, survey: bytes, wanted: Sequence[RowAddress], worker: bytes | None = None
 ) -> tuple[SurveyRow | None, Sequence[Record]]:
-    """Find a survey and lock its row; and then these rows of it, as they are behind that lock."""
-    queries = [Query(f"{_SELECT} WHERE id = ?{tx.for_update}", (survey,))]
+    """Find a survey and these rows of it, as they are behind a lock on the survey.
+
+    worker: the worker that takes reports together with others; None for one that is alone
+    """
+    if worker is None:
+        # check: alone-lock - a withdrawal would not see the report that another worker takes
+        await tx.lock(survey)
+    else:
+        # check: shared-lock - a report would be acknowledged after the manifest is fixed
+        await tx.share(survey, survey + worker)
+    # In statements of their own, which see what was committed before the lock was given.
+    queries = [Query(f"{_SELECT} WHERE id = ?", (survey,))]
     # Many users have rows in the same tables: one query for all of these tables.
-    tables_of = defaultdict[bytes, list[str]](list)
-    for table, key in dict.fromkeys(wanted):
-        tables_of[key].append(table)
-    keys_in = defaultdict[tuple[str, ...], list[bytes]](list)
-    for key, in_tables in tables_of.items():
-        keys_in[tuple(in_tables)].append(key)
-    for tables, keys in keys_in.items():
+    keys_in = defaultdict[str, list[bytes]](list)
+    for table, key in wanted:
+        keys_in[table].append(key)
+    tables_with = defaultdict[tuple[bytes, ...], list[str]](list)
+    for table, table_keys in keys_in.items():
+        tables_with[tuple(table_keys)].append(table)
+    statements = list[str]()
+    values = list[Any]()
+    for keys, tables in tables_with.items():
         padded = _pad(keys)
         # The index begins with the table: without it the database would search the whole survey.
-        statement = f"{SELECT_ROWS} AND store IN {marks(tables)} AND key IN {marks(padded)}"
-        queries.append(Query(statement, (survey, *tables, *padded)))
+        statements.append(f"{SELECT_ROWS} AND store IN {marks(tables)} AND key IN {marks(padded)}")
+        values += (survey, *tables, *padded)
+    if statements:
+        queries.append(Query(" UNION ALL ".join(statements), values))
     surveys, *found = await tx.fetch_in_turn(queries)
     row = SurveyRow.of(surveys[0]) if surveys else None
     return row, list(chain.from_iterable(found))
+
+
+async def add_worker(tx: Transaction, survey: bytes, worker: bytes) -> None:
+    """Let a worker take reports together with others, in a transaction that is alone.
+
+    Workers that have ended are forgotten, once there are many of them, with all others.
+    """
+    found = await tx.fetch_all(
+        "SELECT worker, participants FROM worker_counts WHERE survey = ?", survey
+    )
+    if any(bytes(record["worker"]) == worker for record in found):
+        return
+    if len(found) >= MAX_WORKERS:
+        counted = sum(int(record["participants"]) for record in found)
+        await tx.execute(
+            "UPDATE surveys SET participants = participants + ? WHERE id = ?", counted, survey
+        )
+        await tx.execute("DELETE FROM worker_counts WHERE survey = ?", survey)
+    await tx.execute("INSERT INTO worker_counts VALUES (?, ?, 0)", survey, worker)
 
 
 async def insert(tx: Transaction, row: SurveyRow) -> None:
@@ -230,13 +283,14 @@ class States(Generic[S]):
         state = await self._load_main_row(tx, row, keys, ledger)
         paged = self._page_reader(tx, row, keys)
         if found is not None:
-            return Loaded(row, keys, state, SendersRows(_decode_rows(keys, found), paged))
+            return Loaded(row, keys, state, _decode_rows(SendersRows(paged), keys, found))
         if isinstance(state, Coordinator) and not state.rules.reads_in_order:
             records = await tx.fetch_all(
                 f"{SELECT_ROWS} AND store <> ? ORDER BY store, key", row.id, MAIN_ROW
             )
             # In a thread: decrypting many rows would block the event loop.
-            return Loaded(row, keys, state, await asyncio.to_thread(_decode_rows, keys, records))
+            all_rows = await asyncio.to_thread(_decode_rows, MemoryRows(), keys, records)
+            return Loaded(row, keys, state, all_rows)
         return Loaded(row, keys, state, paged, self._page_sink(tx, keys, paged))
 
     def _page_reader(self, tx: Transaction, row: SurveyRow, keys: "SurveyKeys") -> PagedRows:
@@ -246,11 +300,11 @@ class States(Generic[S]):
             # Called by a step in its thread. The event loop is free, and runs the query.
             page = page_from(tx, row.id, table, first)
             records = asyncio.run_coroutine_threadsafe(page, loop).result(PAGE_SECONDS)
+            read_value = forms_of(table).read_value
             rows = dict[bytes, StoredRow]()
             for record in records:
                 stored = keys.decrypt_row(record)
-                decoded = decode_row(stored)
-                rows[stored.key] = StoredRow(decoded.value, decoded.hash, decoded.kept)
+                rows[stored.key] = StoredRow(read_value(stored.value), stored.hash, stored.kept)
             return rows
 
         return PagedRows(read, {USERS: row.participants, PEOPLE: row.invited})
@@ -301,14 +355,49 @@ class States(Generic[S]):
             return row
         await _write_rows(tx, before.keys, [encode_row(write) for write in step.rows])
         # The number of participants is a column, so that nobody has to count rows.
-        new_users = sum(write.table == USERS and write.is_new for write in step.rows)
-        withdrawn = row.withdrawn + _count_withdrawn(step)
-        row = replace(row, participants=row.participants + new_users, withdrawn=withdrawn)
+        new_users = _count_new(step)
+        withdrawn = _count_withdrawn(step)
+        await tx.execute_many(_ADD_COUNTS, [(new_users, withdrawn, row.version + 1, row.id)])
+        row = replace(
+            row,
+            participants=row.participants + new_users,
+            withdrawn=row.withdrawn + withdrawn,
+            version=row.version + 1,
+        )
         # The step that ends the survey also changes the key.
         if step.state.phase in FINAL and row.generation == LIVE:
             return await self._scrub(tx, before.keys, row, step)
-        state = step.state if has_changed else None
-        return await self._write_survey(tx, before.keys.current, row, state)
+        if has_changed:
+            row = await self._write_survey(tx, before.keys.current, row, step.state)
+        return row
+
+    async def save_shared(
+        self, tx: Transaction, before: Loaded[S], step: Step[S], worker: bytes
+    ) -> bool:
+        """Write a step together with other workers, and return whether that was possible.
+
+        If not, the transaction must be rolled back, and the step made again by a worker that is
+        alone.
+        """
+        # check: shared-writes - a worker would overwrite what another one writes at the same time
+        if step.state is not before.state or not all(map(_is_new_report, step.rows)):
+            return False
+        if not step.rows:
+            return True
+        lines = [before.keys.encrypt_row(encode_row(write)) for write in step.rows]
+        # In one order at all workers: otherwise two of them could wait for each other.
+        lines.sort(key=lambda line: line[1:3])
+        # check: shared-reports - two workers would acknowledge two reports of one person, or store
+        # one key for two people
+        if await tx.insert_new_rows(lines) != len(lines):
+            return False
+        counted = await tx.execute(
+            "UPDATE worker_counts SET participants = participants + ? "
+            "WHERE survey = ? AND worker = ?",
+            _count_new(step), before.row.id, worker,
+        )  # fmt: skip
+        # check: counted-worker - places that a worker fills would not be counted
+        return counted == 1
 
     async def begin(self, tx: Transaction, row: SurveyRow, state: S) -> SurveyRow:
         """Write the first state of a survey."""
@@ -350,25 +439,20 @@ class States(Generic[S]):
             await _write_rows(tx, after, [keys.decrypt_row(record) for record in page])
 
     async def _write_survey(
-        self, tx: Transaction, key: RowKey, row: SurveyRow, state: S | None
+        self, tx: Transaction, key: RowKey, row: SurveyRow, state: S
     ) -> SurveyRow:
-        """Write the survey's row and, if it has changed, the state."""
+        """Write the state, and the survey's row."""
+        # In the same transaction as the survey's row, whose nonce names this ciphertext.
+        encrypted = key.encrypt(_main_row_context(row.id, row.generation), encode_state(state))
+        await tx.execute_many(_PUT_ROW, [(row.id, MAIN_ROW, b"", b"", None, encrypted)])
         change: dict[str, Any] = {
-            "participants": row.participants,
-            "withdrawn": row.withdrawn,
             "version": row.version + 1,
+            "main_nonce": encrypted[:NONCE],
+            "generation": row.generation,
+            "main_version": row.main_version + 1,
+            "phase": str(state.phase),
+            "attempt": state.attempt if isinstance(state, Coordinator) else 0,
         }
-        if state is not None:
-            # In the same transaction as the survey's row, whose nonce names this ciphertext.
-            encrypted = key.encrypt(_main_row_context(row.id, row.generation), encode_state(state))
-            await tx.execute_many(_PUT_ROW, [(row.id, MAIN_ROW, b"", b"", None, encrypted)])
-            change |= {
-                "main_nonce": encrypted[:NONCE],
-                "generation": row.generation,
-                "main_version": row.main_version + 1,
-                "phase": str(state.phase),
-                "attempt": state.attempt if isinstance(state, Coordinator) else 0,
-            }
         await update(tx, row.id, **change)
         return replace(row, **change)
 
@@ -382,6 +466,16 @@ class States(Generic[S]):
         # Generation 1 is committed, so nothing is encrypted under the first key any more.
         if row is not None and row.generation == LAST:
             await asyncio.to_thread(self._keys.destroy, state_key_name(row.id, LIVE))
+
+
+def _count_new(step: Step[S]) -> int:
+    """How many enrol or respond in this step for the first time."""
+    return sum(write.table == USERS and write.is_new for write in step.rows)
+
+
+def _is_new_report(write: RowWrite) -> bool:
+    """Whether this is a row that was not there: of a report, or of its key."""
+    return write.is_new and write.table in (USERS, "keys")
 
 
 def _count_withdrawn(step: Step[S]) -> int:
@@ -459,7 +553,7 @@ class SurveyKeys:
             kept = self.last.decrypt(_kept_context(self.survey, table, key), record["kept"])
         return Row(table, key, value, record["hash"], kept)
 
-    def encrypt_row(self, row: Row) -> tuple[bytes, str, bytes, bytes, bytes | None, bytes | None]:
+    def encrypt_row(self, row: Row) -> StateLine:
         """A row for the database: survey, table, key, hash, what is kept, and the value."""
         encrypted = kept = None
         # A message that was deleted leaves its row, its hash, and what is kept of it.
@@ -485,7 +579,7 @@ def _key_ranges(people: int) -> Iterator[tuple[bytes, bytes]]:
     return zip(starts, ends, strict=True)
 
 
-def _pad(keys: list[bytes]) -> list[bytes]:
+def _pad(keys: tuple[bytes, ...]) -> tuple[bytes, ...]:
     """The keys, with the last one repeated up to a power of two.
 
     So there are few different statements, and the database prepares each of them once.
@@ -494,8 +588,17 @@ def _pad(keys: list[bytes]) -> list[bytes]:
     return keys + keys[-1:] * (size - len(keys))
 
 
-def _decode_rows(keys: SurveyKeys, records: Sequence[Record]) -> MemoryRows:
-    return MemoryRows(decode_row(keys.decrypt_row(record)) for record in records)
+R = TypeVar("R", bound=MemoryRows)
+
+
+def _decode_rows(rows: R, keys: SurveyKeys, records: Sequence[Record]) -> R:
+    """Put the rows of these records where a step reads them."""
+    for record in records:
+        stored = keys.decrypt_row(record)
+        forms = forms_of(stored.table)
+        found = StoredRow(forms.read_value(stored.value), stored.hash, stored.kept)
+        rows.table(stored.table)[forms.read_key(stored.key)] = found
+    return rows
 
 
 async def _write_rows(tx: Transaction, keys: SurveyKeys, rows: Sequence[Row]) -> None:
@@ -503,6 +606,10 @@ async def _write_rows(tx: Transaction, keys: SurveyKeys, rows: Sequence[Row]) ->
         await tx.execute_many(_PUT_ROW, [keys.encrypt_row(row) for row in rows])
 
 
+_ADD_COUNTS = (
+    "UPDATE surveys SET participants = participants + ?, withdrawn = withdrawn + ?, version = ? "
+    "WHERE id = ?"
+)
 _SELECT_MAIN_ROW = "SELECT encrypted FROM state_rows WHERE survey = ? AND store = ? AND key = ?"
 _PUT_ROW = (
     "INSERT INTO state_rows (survey, store, key, hash, kept, encrypted) VALUES (?, ?, ?, ?, ?, ?) "

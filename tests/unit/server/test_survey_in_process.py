@@ -222,6 +222,7 @@ class Unwritable(Database):
 
     def __init__(self, real: Database) -> None:
         self.real, self.fails = real, 0
+        self.has_workers = real.has_workers
 
     def read(self) -> Any:
         return self.real.read()
@@ -328,7 +329,7 @@ def test_only_the_rows_of_those_who_send_are_read(world: World) -> None:
 
             async def counted(*args: Any, **named: Any) -> Any:
                 found = await load(*args, **named)
-                read.append(sum(1 for _ in found.rows._rows.rows()))
+                read.append(sum(1 for _ in found.rows.rows()))
                 return found
 
             pair.s1.states.load = counted  # type: ignore[method-assign]  # to look
@@ -336,8 +337,10 @@ def test_only_the_rows_of_those_who_send_are_read(world: World) -> None:
                 await visit_once(pair.to_s1, survey, device, world.entropy)
             await visit_once(pair.to_s1, survey, devices[0], world.entropy)
             assert (await status(pair, survey))["responses"] == 40
-            # An invitation; the repeated one finds its body, its key and its device, too.
-            assert read == [1] * 40 + [4]
+            # An invitation; the repeated one finds its body and its key, too.
+            # A worker that was alone the first time reads it twice.
+            assert len(read) in (41, 42)
+            assert (set(read[:-1]), read[-1]) == ({1}, 3)
 
     play(work)
 
@@ -347,6 +350,7 @@ class Counting(Database):
 
     def __init__(self, real: Database) -> None:
         self.real, self.lines = real, list[int]()
+        self.has_workers = real.has_workers
 
     def read(self) -> Any:
         return self._noting(self.real.read)

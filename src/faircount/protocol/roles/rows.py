@@ -426,7 +426,7 @@ class Acknowledged(WriteOnce[K, Any]):
             self.write(key, StoredRow(value, message_hash, kept, is_intact=True))
         return True
 
-    def kept_of(self, key: K) -> bytes | None:
+    def get_kept(self, key: K) -> bytes | None:
         """What stays of a message when it is deleted; None if there never was one."""
         found = self.find(key)
         return None if found is None else found.kept

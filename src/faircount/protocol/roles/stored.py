@@ -154,23 +154,31 @@ TABLE_CODECS: Mapping[str, TableCodecs] = {
 }
 
 
+def forms_of(table: str) -> BareForms:
+    """How keys and values of a table become bytes."""
+    forms = _BARE_FORMS.get(table)
+    if forms is None:
+        raise MalformedError("there is no table of this name")
+    return forms
+
+
 def encode_row(write: RowWrite) -> Row:
     """A row that a step writes, as it is stored."""
-    forms = _forms_of(write.table)
+    forms = forms_of(write.table)
     key = forms.write_key(write.key)
     return Row(write.table, key, forms.write_value(write.value), write.hash, write.kept)
 
 
 def decode_row(row: Row) -> RowWrite:
     """The row that a step wrote."""
-    forms = _forms_of(row.table)
+    forms = forms_of(row.table)
     key = forms.read_key(row.key)
     return RowWrite(row.table, key, forms.read_value(row.value), row.hash, row.kept)
 
 
 def encode_key(table: str, key: Any) -> bytes:
     """The key of a row as it is stored."""
-    return _forms_of(table).write_key(key)
+    return forms_of(table).write_key(key)
 
 
 def encode_rows(writes: Iterable[RowWrite]) -> bytes:
@@ -181,13 +189,6 @@ def encode_rows(writes: Iterable[RowWrite]) -> bytes:
 def decode_rows(data: bytes) -> list[RowWrite]:
     """The rows in these bytes."""
     return [decode_row(row) for row in decode_value(_ROWS, data)]
-
-
-def _forms_of(table: str) -> BareForms:
-    forms = _BARE_FORMS.get(table)
-    if forms is None:
-        raise MalformedError("there is no table of this name")
-    return forms
 
 
 def _bare_writer(codec: FieldCodec) -> Callable[[Any], bytes]:

@@ -98,6 +98,13 @@ class FixedBytes(FieldCodec):
             raise MalformedError(f"{self.size} bytes are needed here, not {len(value)}")
         parts.append(value)
 
+    def write_each(self, values: Iterable[Any], parts: list[bytes]) -> None:
+        """Append several values of this length."""
+        for value in values:
+            if len(value) != self.size:
+                raise MalformedError(f"{self.size} bytes are needed here, not {len(value)}")
+            parts.append(value)
+
     def read(self, data: bytes, at: int) -> tuple[bytes, int]:
         """The next `size` bytes."""
         end = _check_end(data, at + self.size)
@@ -162,8 +169,10 @@ class VariableBytes(FieldCodec):
 
     def read(self, data: bytes, at: int) -> tuple[bytes, int]:
         """As many bytes as the length says."""
-        end = self.end(data, at)
-        return data[at + LENGTH.width : end], end
+        start = at + LENGTH.width
+        # A length that is cut off is too small; the end still lies beyond the data then.
+        end = _check_end(data, start + int.from_bytes(data[at:start], "big"))
+        return data[start:end], end
 
     def end(self, data: bytes, at: int) -> int:
         """The position that the length leads to."""

@@ -1,5 +1,6 @@
 """Addresses of callers: how they are counted, and which of them are trusted proxies."""
 
+from functools import lru_cache
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -38,6 +39,7 @@ def is_this_machine(host: str) -> bool:
     return host == "localhost" if address is None else address.is_loopback
 
 
+@lru_cache(maxsize=4096)
 def counted_as(text: str) -> str:
     """Return under which name the limits count an address."""
     address = parse_address(text)

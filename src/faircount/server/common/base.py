@@ -33,6 +33,16 @@ from faircount.storage.states import SurveyRow
 SPARE_INVITATIONS = 100
 """Exchanged invitations for which a survey of any size has room."""
 
+TABLES_OF_SURVEY = (
+    "state_rows",
+    "worker_counts",
+    "parts",
+    "rejections",
+    "outbox",
+    "started_steps",
+)
+"""Tables with rows of a survey, apart from its own row."""
+
 DRAFT = "draft"
 """The phase of a survey that has parameters but no protocol state yet."""
 
@@ -117,9 +127,11 @@ class Server:
             present = set[bytes]()
             # In one order at all workers: otherwise two of them could wait for each other.
             for survey in sorted({survey for survey, _ in counted}):
-                # Locked: an erased survey must not get its counts back from another worker.
+                # Locked: an erased survey must not get its counts back from another worker. Shared:
+                # workers that take reports of it need not wait.
+                await tx.share(survey, survey + b"rejections")
                 # check: erased-counts - erasing a survey would leave what arrives at that moment
-                if await states.find(tx, survey, change=True) is not None:
+                if await states.find(tx, survey) is not None:
                     present.add(survey)
             rows = [(*key, count) for key, count in sorted(counted.items()) if key[0] in present]
             await tx.execute_many(_ADD_REJECTIONS, rows)
@@ -263,7 +275,7 @@ async def delete_survey(server: Server, caller: Caller | None, survey: bytes) ->
         if row.phase not in FINAL and row.phase != DRAFT:
             detail = f"this survey is {row.phase}: end it before you delete it"
             raise conflict(detail).with_code("survey_running")
-        for table in ("state_rows", "parts", "rejections", "outbox", "started_steps"):
+        for table in TABLES_OF_SURVEY:
             statement = f"DELETE FROM {table} WHERE survey = ?"  # noqa: S608 - our own tables
             await tx.execute(statement, survey)
         await tx.execute("DELETE FROM surveys WHERE id = ?", survey)

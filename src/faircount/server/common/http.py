@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from faircount.core.errors import FaircountError
 from faircount.server.common.problems import (
@@ -21,7 +21,7 @@ from faircount.server.common.problems import (
 from faircount.server.common.tokens import AUTHENTICATED
 
 T = TypeVar("T")
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 BYTES = "application/octet-stream"
 SMALL = 64 * 1024
@@ -34,18 +34,23 @@ PART = 1024 * 1024
 
 async def read_body(request: Request, limit: int) -> bytes:
     """Read the body; beyond `limit` bytes the request is refused and the rest is not read."""
-    length = request.headers.get("content-length", "0")
-    # `isdigit` alone accepts digits of other scripts, which `int` refuses.
-    if length.isascii() and length.isdigit() and int(length[:20]) > limit:
-        raise _too_long(limit)
+    # Not through Starlette's headers and stream, which take longer than a short body.
+    for name, value in request.scope["headers"]:
+        if name == b"content-length" and value.isdigit() and int(value[:20]) > limit:
+            raise _too_long(limit)
     # The header may lie or be missing (chunked encoding), so the bytes are counted as well.
     chunks: list[bytes] = []
     size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
+    is_complete = False
+    while not is_complete:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
         if size > limit:
             raise _too_long(limit)
-        chunks.append(chunk)
+        is_complete = not message.get("more_body", False)
     # check: revoked-meanwhile - a thief begins a call, and ends its body after the token is revoked
     if (is_still_valid := request.scope.get(AUTHENTICATED)) is not None:
         await is_still_valid()
@@ -73,9 +78,13 @@ def survey_id_of(request: Request) -> bytes:
     """Return the survey id in the path: 32 hexadecimal digits in lower case."""
     # One spelling per survey: caches, logs and signatures over paths rely on it.
     text = request.path_params["survey"]
-    if len(text) != 32 or not set(text) <= set("0123456789abcdef"):
+    try:
+        survey = bytes.fromhex(text)
+    except ValueError:
+        raise not_found("survey") from None
+    if len(survey) != 16 or survey.hex() != text:
         raise not_found("survey")
-    return bytes.fromhex(text)
+    return survey
 
 
 def part_number_of(request: Request) -> int:
@@ -96,6 +105,24 @@ def split_list(data: bytes, size: int) -> list[bytes]:
             f"a part is a list of values of {size} bytes each, without separators",
         )
     return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+class BytesResponse:
+    """A response of bytes: Starlette's own takes longer than the answer to a participant."""
+
+    __slots__ = ("_body",)
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def __call__(self, _: Scope, __: Receive, send: Send) -> None:
+        """Send the response."""
+        headers = [
+            (b"content-length", b"%d" % len(self._body)),
+            (b"content-type", BYTES.encode()),
+        ]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": self._body})
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -170,6 +197,7 @@ class MessagesFirst(Starlette):
         # The request middleware reads both to log the call, as it does after Starlette's routing.
         scope.update(endpoint=self._messages, path_params={"survey": survey})
         request = Request(scope, receive)
+        response: ASGIApp
         try:
             response = await self._messages(request)
         except FaircountError as error:

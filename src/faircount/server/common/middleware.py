@@ -13,6 +13,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from faircount.server.common.addresses import Network, counted_as, is_proxy, original_address
+from faircount.server.common.connection import BODY_READY
 from faircount.server.common.http import problem_response
 from faircount.server.common.metrics import Metrics
 from faircount.server.common.problems import ProblemError
@@ -53,8 +54,10 @@ class RequestLimit:
 class TimedBody:
     """The body of one request, which must arrive at a steady pace."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, *, is_ready: bool = False) -> None:
         self._receive = receive
+        # Whether all of it has arrived with the headers, as short ones do: nobody waits for it.
+        self._is_ready = is_ready
         self._started: float | None = None
         self._size = 0
         self._is_complete = False
@@ -62,7 +65,8 @@ class TimedBody:
 
     async def receive(self) -> Message:
         """Return the next part of the body, or how the connection ended."""
-        if self._is_complete:
+        if self._is_complete or self._is_ready:
+            self._is_complete = True
             return await self._receive()
         loop = asyncio.get_running_loop()
         if self._started is None:
@@ -108,7 +112,7 @@ class RequestMiddleware:
         # If the application fails before it answers, the server answers with 500.
         status = 500
         size = 0
-        body = TimedBody(receive)
+        body = TimedBody(receive, is_ready=BODY_READY in (scope.get("extensions") or ()))
         is_secure = self._is_secure(scope)
 
         async def send_and_measure(message: Message) -> None:
@@ -140,6 +144,8 @@ class RequestMiddleware:
         """Whether the caller came over TLS, to this server or to a trusted proxy."""
         if scope.get("scheme") == "https":
             return True
+        if not self.proxies:
+            return False
         peer = (scope.get("client") or ("", 0))[0]
         forwarded = _header(scope, b"x-forwarded-proto")
         return forwarded.strip() == "https" and is_proxy(peer, self.proxies)

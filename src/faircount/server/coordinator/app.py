@@ -18,6 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from faircount.protocol import encode
 from faircount.protocol.roles.limits import max_bytes_by_kind
@@ -30,6 +31,7 @@ from faircount.server.common.http import (
     BYTES,
     PARAMETERS,
     PART,
+    BytesResponse,
     MessagesFirst,
     exception_handlers,
     json_response,
@@ -110,7 +112,7 @@ class CoordinatorCalls:
             return Response(status_code=304, headers=headers)
         return Response(params.published, media_type="application/json", headers=headers)
 
-    async def message(self, request: Request) -> Response:
+    async def message(self, request: Request) -> ASGIApp:
         """Receive a participant's message and return the coordinator's answer."""
         survey = survey_id_of(request)
         if survey not in self.max_message:
@@ -121,7 +123,7 @@ class CoordinatorCalls:
         answer = await self.service.receive(survey, body)
         if isinstance(answer, Rejection):
             return problem_response(problem_of_rejection(answer))
-        return Response(encode(answer), media_type=BYTES)
+        return BytesResponse(encode(answer))
 
     async def status(self, request: Request) -> Response:
         """Return the status of a survey."""

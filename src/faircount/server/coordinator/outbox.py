@@ -185,14 +185,12 @@ class Scheduler:
         """End a phase whose deadline has passed, unless another worker does; whether we did."""
         server = self.service.server
         async with server.database.write() as tx:
-            # Checked again under the lock: another worker may have ended it since we looked.
-            still_due = await tx.fetch_skipping_locked(
-                "SELECT id FROM surveys WHERE id = ? AND due_at <= ?", survey, server.clock()
-            )
-            if not still_due:
+            # Another worker is ending it. Those who take its last reports are waited for.
+            if not await tx.try_lock(b"ending/" + survey):
                 return False
             row = await states.find(tx, survey, change=True)
-            if row is None:
+            # Checked again under the lock: another worker may have ended it since we looked.
+            if row is None or row.due_at is None or row.due_at > server.clock():
                 return False
             await self.service.end_at_deadline(tx, row)
         return True

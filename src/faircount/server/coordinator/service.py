@@ -15,10 +15,13 @@ the step, so that no message to the aggregator is forgotten.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
+from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ProtocolError
 from faircount.protocol import (
     Coordinator,
@@ -64,7 +67,7 @@ from faircount.server.common.base import (
 )
 from faircount.server.common.problems import conflict, not_found
 from faircount.server.common.tokens import Caller
-from faircount.server.coordinator.group_commit import GroupCommit
+from faircount.server.coordinator.group_commit import MAX_GROUP, GroupCommit
 from faircount.storage import states
 from faircount.storage.database import Transaction
 from faircount.storage.states import Loaded, States, SurveyRow
@@ -111,12 +114,14 @@ class CoordinatorService:
         server: database, keys, anchor and clock
         states: the stored states
         commits: by survey, the messages that wait to be written together
+        worker: names this process among the workers that take reports together
         changed: set when the outbox or a deadline has changed, so that `outbox` looks at once
     """
 
     server: Server
     states: States[Coordinator]
     commits: dict[bytes, GroupCommit] = field(default_factory=dict)
+    worker: bytes = field(default_factory=lambda: SystemEntropy().bytes(8))
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
@@ -146,9 +151,34 @@ class CoordinatorService:
     async def _write(self, survey: bytes, messages: Sequence[Message]) -> list[Out]:
         """Handle the messages of several participants in one transaction."""
         params = await self.server.params(survey)
+        kinds = params.topology.coordinator.shared_messages
+        can_share = self.server.database.has_workers and all(
+            isinstance(message, kinds) for message in messages
+        )
+        if can_share:
+            with suppress(_NotSharedError):
+                return await self._write_group(params, messages, self.worker)
+        return await self._write_group(params, messages, None, may_share_next=can_share)
+
+    async def _write_group(
+        self,
+        params: SurveyParameters,
+        messages: Sequence[Message],
+        worker: bytes | None,
+        *,
+        may_share_next: bool = False,
+    ) -> list[Out]:
+        """Handle messages together with other workers, or alone.
+
+        worker: the name of this worker; None if it is alone with the survey
+
+        Raises:
+            _NotSharedError: nothing was written, because the worker must be alone for it
+        """
+        survey = params.survey
         wanted = _addresses_of(params, messages)
         async with self.server.database.write() as tx:
-            row, found = await states.find_with_rows(tx, survey, wanted or ())
+            row, found = await states.find_with_rows(tx, survey, wanted or (), worker)
             # check: erased-everywhere - a worker would go on with a survey that another one erased
             if row is None:
                 self.server.parameter_cache.pop(survey, None)
@@ -159,6 +189,8 @@ class CoordinatorService:
             if is_made_again or row.main_nonce is None:
                 early = reject(Reason.EARLY, "the survey is not open yet: come back later")
                 return [(early,)] * len(messages)
+            if worker is not None:
+                row = _with_places_in_flight(row)
             before = await self.states.load(tx, row, found=None if wanted is None else found)
             work = partial(coordinate_many, before.state, messages, before.rows)
             # Inclusion proofs of a survey that is over read parts of the manifest, and a step that
@@ -168,7 +200,13 @@ class CoordinatorService:
             # check: closing-time - a late scheduler would let reports and withdrawals in
             if row.due_at is not None and row.due_at <= self.server.clock() and step.rows:
                 return _answer_late(before, messages, may_be_held=_may_be_held(row))
-            await self._save(tx, before, step)
+            if worker is None:
+                await self._save(tx, before, step)
+                if may_share_next:
+                    await states.add_worker(tx, survey, self.worker)
+            # A survey may look full only because of those whom others may be letting in.
+            elif _is_full(replies) or not await self.states.save_shared(tx, before, step, worker):
+                raise _NotSharedError
         return replies
 
     # --- steps of the whole survey
@@ -434,6 +472,29 @@ class CoordinatorService:
             _check_open(row)
             ending = Ending(EndCode.OPERATOR, (), reason)
             await self.change(tx, row, lambda loaded: _request_abort_once(loaded.state, ending))
+
+
+class _NotSharedError(Exception):
+    """A group of messages needs a worker that is alone with the survey."""
+
+
+def _with_places_in_flight(row: SurveyRow) -> SurveyRow:
+    """The row of a survey with as many participants as there may be once all workers are done.
+
+    Each of the other workers has at most one group that is not committed. Consider the last one of
+    all groups that read this number: every other group is either in it or among those not
+    committed, so that together they do not exceed the survey's places.
+    """
+    others = max(0, row.workers - 1)
+    # check: places-in-flight - two workers at once would let in more people than the sum can hold
+    return replace(row, participants=row.participants + others * MAX_GROUP)
+
+
+def _is_full(replies: Sequence[Out]) -> bool:
+    return any(
+        isinstance(reply, Rejection) and reply.why is Reason.FULL
+        for reply in chain.from_iterable(replies)
+    )
 
 
 def _shortfall(before: Coordinator, after: Coordinator) -> tuple[int, int] | None:

@@ -71,6 +71,13 @@ class CoordinatorRules(ABC):
     reads_in_order: bool = False
     """Whether every step reads messages in ascending order, so that storage can page them."""
 
+    shared_messages: tuple[type[Message], ...] = ()
+    """Kinds of messages that several workers may handle at the same time, for different people.
+
+    All that such a message writes are a new first message and a new key. Whatever else follows
+    from it is written by a worker that is alone.
+    """
+
     # --- handlers: a subclass adds its own to those of its base class
 
     def user_handlers(self) -> Mapping[type[Message], UserHandler]:

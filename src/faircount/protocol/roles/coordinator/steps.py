@@ -166,7 +166,7 @@ def _first_device_user(s: Coordinator, rows: StepRows, message: Any) -> bytes | 
 
 def _first_device(s: Coordinator, rows: StepRows, user: bytes) -> bytes | None:
     """The key of the device that was the first to use an invitation, if any was."""
-    known = rows.first_messages.kept_of(user)
+    known = rows.first_messages.get_kept(user)
     if known is None and (withdrawn := rows.withdrawn.get(user)) is not None:
         known = withdrawn[HASH:]
     # check: roster-device - a restored coordinator takes the owner's word for somebody enrolled

@@ -108,6 +108,8 @@ class TwoServersCoordinator(CoordinatorRules):
     """The coordinator of `servers`: one report each, one manifest, one aggregate share."""
 
     reads_in_order = True
+    # No withdrawals: one at another worker than its report would not see it.
+    shared_messages = (Report, OutcomeRequest)
 
     def user_handlers(self) -> Mapping[type[Message], coordinator.UserHandler]:
         """Reports, and requests for the outcome."""

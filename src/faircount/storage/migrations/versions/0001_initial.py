@@ -17,6 +17,7 @@ _COLUMNS: dict[str, str] = {
     "participants:number withdrawn:number invited:number opened_at:number? due_at:number? "
     "held_since:number? since:number extended:number",
     "state_rows": "survey:bytes* store:text* key:bytes* hash:bytes kept:bytes? encrypted:bytes?",
+    "worker_counts": "survey:bytes* worker:bytes* participants:number",
     "parts": "survey:bytes* part:number* hash:bytes encrypted:bytes?",
     "survey_keys": "id:bytes* owner:bytes encrypted:bytes? used_by:bytes?",
     "tokens": "hash:bytes* holder:bytes scope:text name:text created_at:number expires_at:number? "
