@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from faircount.core.errors import ParameterError, RefusedError
@@ -130,6 +131,7 @@ def forecast_levels(
             message = f"level {name!r}, {users:,} people: {problem}"
             raise type(problem)(message).with_code(problem.code, **problem.values) from None
 
+    @cache  # the search below begins where it was asked before
     def advise_on_everybody(epsilon: float) -> Advice | None:
         everybody = sum(users for users, _ in sizes.values())
         # So many others choose each answer in every level, and together so many more.
