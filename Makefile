@@ -58,7 +58,7 @@ browser:  ## find Chromium and Node for the tests of the pages, or install them
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium nodejs; \
 	fi
 	@command -v chromium-headless-shell >/dev/null || { \
-	  echo "installing Debian's package chromium-headless-shell: tests of the pages take a third of the CPU"; \
+	  echo "installing Debian's package chromium-headless-shell: tests of the pages take two fifths less CPU"; \
 	  apt-get install -y -qq --no-install-recommends -o Acquire::http::Timeout=10 \
 	    chromium-headless-shell >/dev/null 2>&1 || echo "it cannot be installed: they run in Chromium"; }
 
