@@ -13,7 +13,7 @@ from stored_rows import spoil
 from faircount.protocol import SERVERS, MemoryRows, Step, end_phase, resume
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.aggregator import abort_after_restore
-from faircount.protocol.roles.rows import RowWrite, part_key
+from faircount.protocol.roles.rows import RowWrite, StepRows, part_key
 from faircount.protocol.roles.stored import decode_rows, decode_state, encode_rows, encode_state
 from faircount.protocol.simulator import InMemory
 from faircount.protocol.survey import inclusion
@@ -846,6 +846,20 @@ def test_an_aggregator_that_claims_another_manifest_and_denies_it_again_stops_no
     play.send_to_s1(play.by_s2(recorded))
     play.settle(resume(play.s1.state, play.s1.rows))
     assert play.counts() == [1] * 6
+
+
+def test_a_part_counts_only_under_its_own_number(stage) -> None:
+    """Whatever a store confuses: the parts before the last one are numbered without gaps."""
+    play = play_to_deadline(stage)
+    first, second, last = parts(play)
+
+    def verify(last: BatchManifest, *stored: BatchManifest):
+        rows = [RowWrite("recorded_parts", part_key(at), part) for at, part in enumerate(stored)]
+        return verify_parts(StepRows(MemoryRows(rows)).recorded_parts, last)
+
+    assert verify(last, first, second) == (hash_of(first), hash_of(second))
+    # The first part in place of the second one: the chain ends, and a part is missing.
+    assert verify(replace(last, before=hash_of(first)), first, first) is None
 
 
 def test_a_part_that_nobody_asked_for_is_ignored(stage) -> None:
