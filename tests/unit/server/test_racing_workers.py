@@ -32,6 +32,7 @@ from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, Invitation, Topology, encode, propose
 from faircount.protocol.wire.messages import Acknowledgement, Message, Reason, Rejection
+from faircount.server.common import base
 from faircount.server.common.tokens import (
     Scope,
     add_token,
@@ -531,11 +532,20 @@ def test_a_draft_that_is_deleted_while_it_is_made_again_loses_no_list(
         time.sleep(0.1)
         destroy(keys, name)
 
+    destroy_state_keys = base._destroy_state_keys
+
+    async def destroy_late(server: base.Server, survey: bytes) -> None:
+        await asyncio.sleep(0.3)
+        await destroy_state_keys(server, survey)
+
     async def work() -> None:
         async with start() as workers:
             await _delete_and_make_again(workers)
             # A disk that takes its time, so that the other worker is faster.
             monkeypatch.setattr(KeyFolder, "destroy", destroy_slowly)
+            await _delete_and_make_again(workers)
+            # A worker that is held up between both steps of the deletion.
+            monkeypatch.setattr(base, "_destroy_state_keys", destroy_late)
             await _delete_and_make_again(workers)
 
     asyncio.run(work())
