@@ -86,12 +86,15 @@ def measure(group: str) -> list[Row]:
     return rows
 
 
+def measured_commit() -> str:
+    return ask_git("rev-parse", "--short", "HEAD") or "unknown"
+
+
 def describe_moment() -> str:
     """The commit that is measured, and how busy the machine was in the last minute."""
-    commit = ask_git("rev-parse", "--short", "HEAD") or "unknown"
     # The results of an earlier run are no change of what is measured.
     changed = ask_git("status", "--porcelain", "--", "../src", "*.py", "*.mjs")
-    return f"commit {commit}{'+' if changed else ''}, load {os.getloadavg()[0]:.1f}"
+    return f"commit {measured_commit()}{'+' if changed else ''}, load {os.getloadavg()[0]:.1f}"
 
 
 def ask_git(*question: str) -> str:
@@ -100,8 +103,8 @@ def ask_git(*question: str) -> str:
 
 
 def keep(row: Row) -> Row:
-    """A row of an earlier run, marked as such."""
-    if AGAIN in row.taken:
+    """A row of an earlier run, marked unless that was on the same commit."""
+    if AGAIN in row.taken or row.taken.startswith(f"commit {measured_commit()},"):
         return row
     return replace(row, taken=f"{row.taken}; {AGAIN}")
 
