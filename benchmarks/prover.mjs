@@ -28,14 +28,18 @@ const folder = process.argv[5];
 
 function ours() {
   const q = BigInt(modulus);
-  const layout = reportLayout(q, items, 0, users);
+  // One vote: exactly one of the bits is 1.
+  const weights = Array.from({ length: items }, (_, bit) => [bit, 1]);
+  const form = { bits: items, coins: 0, constraints: [{ weights, value: 1 }], cells: items };
+  const layout = reportLayout(q, form, users);
   const bits = Array.from({ length: items }, (_, at) => Number(at === ANSWER));
   const blind = uniformElements(q, layout.degree, systemRandom).map(Number);
   const digest = systemRandom(32);
   return {
     proof: () => prove(layout, bits, blind),
     async report() {
-      const row = PROVEN["server-laplace"].vector({ layout }, items, ANSWER, systemRandom);
+      const params = { drawn: { layout }, answers: items };
+      const row = PROVEN["server-laplace"].vector(params, [ANSWER], systemRandom);
       const key = await deriveKey(systemRandom(16), digest, digest);
       return pack(subtract(row, await expand(key, q, layout.width), q), q);
     },

@@ -37,8 +37,10 @@ PREPARE = """async ({ items, modulus, users }) => {
   const { PROVEN } = await import("/client/proven_mechanisms.js");
   const { reportLayout } = await import("/client/proof.js");
   const { systemRandom } = await import("/client/random.js");
-  const layout = reportLayout(BigInt(modulus), items, 0, users);
-  window.prove = () => PROVEN["server-laplace"].vector({ layout }, items, 7, systemRandom);
+  const weights = Array.from({ length: items }, (_, bit) => [bit, 1]);
+  const form = { bits: items, coins: 0, constraints: [{ weights, value: 1 }], cells: items };
+  const params = { drawn: { layout: reportLayout(BigInt(modulus), form, users) }, answers: items };
+  window.prove = () => PROVEN["server-laplace"].vector(params, [7], systemRandom);
 }"""
 # Returns the milliseconds that pass.
 PROVE = """() => {
