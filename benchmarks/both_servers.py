@@ -1,11 +1,12 @@
 """Both servers' work for one report, compared with the cryptography that they call for it.
 
-A survey in memory, without network and database: from the report to the result, as both servers
-compute it. Beside it the primitives alone, each as often as a report needs it, called on the same
+A survey in memory, without network and database: from the bytes of a report to the result, as both
+servers compute it. Beside it the primitives alone, each as often as a report needs it, called on the same
 reports: hashes, MACs, X25519, HKDF, AES-GCM, the key stream with its field elements, and the
 verifier shares of the proof. CPU times of one thread, in turns.
 """
 
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,6 +19,7 @@ from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS, encode, end_phase
 from faircount.protocol.roles.coordinator import coordinate_many
+from faircount.protocol.roles.limits import decode_upload
 from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.survey.invitations import user_id, verify_entry_mac
 from faircount.protocol.topologies.two_servers.messages import REPORTS_PER_PART, Report
@@ -80,14 +82,20 @@ class Answered:
         for place, invitation in enumerate(survey.invitations):
             sheet = tuple((place + number) % ITEMS for number in range(questions))
             reports.append(respond(survey.params, invitation, sheet, entropy).report)
+        # As a server does when it starts.
+        gc.collect()
+        gc.freeze()
         return cls(survey, reports)
 
     def servers_seconds(self) -> float:
         """CPU seconds of both servers, from the first report to the result."""
         s1 = self.survey.s1.copy()
+        bodies = [encode(report) for report in self.reports]
         start = process_time()
         for first in range(0, USERS, GROUP):
-            step, _ = coordinate_many(s1.state, self.reports[first : first + GROUP], s1.rows)
+            group = bodies[first : first + GROUP]
+            reports = [decode_upload(self.survey.params, body) for body in group]
+            step, _ = coordinate_many(s1.state, reports, s1.rows)
             s1 = s1.after(step)
         s1, out = s1.do(end_phase)
         s1, _ = converse(s1, self.survey.s2.copy(), out)
@@ -109,6 +117,8 @@ class Answered:
         key = self.survey.s1.state.key
         users = [user_id(report.access) for report in self.reports]
         for body in encoded:
+            # The checksum of a message.
+            sha256(body[:-8]).digest()
             # Stored, acknowledged as a leaf of its group's tree, and compared when it is read.
             tagged_hash(b"acknowledged", sha256(body).digest())
             sha256(body).digest()

@@ -32,6 +32,7 @@ machine instead of processes of its own. How far a long run has come is written 
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import sys
@@ -238,6 +239,9 @@ def serve_empty(url: str, port: int) -> None:
     async def handle(request: Request) -> Response:
         if not databases:
             databases.append(await connect(url, "coordinator"))
+            # As the coordinator does when it starts.
+            gc.collect()
+            gc.freeze()
         body: Any = await request.body()  # bytes instead of a message
         await commit.add(body)
         return Response(b"\0" * 200)

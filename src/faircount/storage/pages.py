@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from faircount.protocol.roles.rows import PART_TABLES, MemoryRows, RowReader, StoredRow
+from faircount.protocol.roles.rows import (
+    PART_TABLES,
+    MemoryRows,
+    RowFinder,
+    RowReader,
+    StoredRow,
+)
 from faircount.protocol.roles.stored import encode_key
 from faircount.storage.database import Record, Transaction
 
@@ -170,6 +176,12 @@ class SendersRows(MemoryRows):
         if table in MANIFEST_TABLES:
             return self._paged.find(table, key)
         return super().find(table, key)
+
+    def finder(self, table: str) -> RowFinder:
+        """`find` for one table."""
+        if table in MANIFEST_TABLES:
+            return partial(self._paged.find, table)
+        return super().finder(table)
 
     def count(self, table: str) -> int:
         """How many rows a table has in all."""

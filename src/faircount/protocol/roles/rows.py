@@ -14,6 +14,7 @@ notices about them, and rows about parts of a manifest (`PART_TABLES`) are overw
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from heapq import merge
 from itertools import chain
@@ -140,6 +141,10 @@ class RowReader(ABC):
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, if there is one."""
 
+    def finder(self, table: str) -> "RowFinder":
+        """`find` for one table, for whoever looks up many of its rows."""
+        return partial(self.find, table)
+
     @abstractmethod
     def keys(self, table: str) -> Iterable[Any]:
         """All keys of a table, ascending."""
@@ -147,6 +152,10 @@ class RowReader(ABC):
     @abstractmethod
     def count(self, table: str) -> int:
         """How many rows a table has."""
+
+
+RowFinder = Callable[[Any], StoredRow | None]
+"""Finds the row under a key of one table."""
 
 
 class MemoryRows(RowReader):
@@ -162,8 +171,12 @@ class MemoryRows(RowReader):
 
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, if there is one."""
-        # Without `self.table`: steps look up a dozen rows for each report.
         return self._tables[table].get(key)
+
+    def finder(self, table: str) -> RowFinder:
+        """`find` for one table."""
+        # The dictionary itself: steps look up a dozen rows for each report.
+        return self._tables[table].get
 
     def keys(self, table: str) -> list[Any]:
         """All keys of a table, ascending."""
@@ -290,7 +303,7 @@ class WriteOnce(Generic[K, V]):
     of the step what is needed to undo writes, and which tables are scrubbed.
     """
 
-    __slots__ = ("_new", "_reader", "_scrubbed", "_sink", "_undo", "_written", "name")
+    __slots__ = ("_find", "_new", "_reader", "_scrubbed", "_sink", "_undo", "_written", "name")
 
     def __init__(
         self,
@@ -302,6 +315,7 @@ class WriteOnce(Generic[K, V]):
     ) -> None:
         self.name = name
         self._reader = reader
+        self._find = reader.finder(name)
         self._sink = sink
         self._undo = undo
         self._scrubbed = scrubbed
@@ -313,14 +327,14 @@ class WriteOnce(Generic[K, V]):
         # What this step wrote counts first: a message must see those before it in the same step.
         found = self._written.get(key)
         if found is None:
-            found = self._reader.find(self.name, key)
+            found = self._find(key)
         return _scrub_row(found) if self.name in self._scrubbed else found
 
     def write(self, key: K, row: StoredRow) -> None:
         """Write a row in this step."""
         before = self._written.get(key)
         # The reader's count is that before the step: new rows are counted here.
-        if before is None and self._reader.find(self.name, key) is None:
+        if before is None and self._find(key) is None:
             self._new[key] = None
         self._written[key] = row
         self._undo.append((self._written, self._new, key, before))

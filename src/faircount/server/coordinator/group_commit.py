@@ -1,7 +1,8 @@
 """Group commit: messages that arrive while a transaction is written share the next one.
 
 Syncing a commit to disk takes far longer than processing a message, so a server under load writes
-many messages per commit, while a single message is written at once.
+many messages per commit, and waits for them a few milliseconds. A single message is written at
+once.
 """
 
 import asyncio
@@ -14,6 +15,12 @@ MAX_GROUP = 256
 """The largest number of messages in one transaction."""
 MOST_ROUNDS = 16
 """How often a group that still grows is given time to grow further."""
+GATHER_SECONDS = 0.003
+"""How long a group waits for messages under load.
+
+Signing, encrypting and the commit cost as much for one message as for many: with twice as many in a
+group, a message takes a tenth less of the server's time.
+"""
 
 Write = Callable[[Sequence[Message]], Awaitable[list[Out]]]
 Waiting = list[tuple[Message, "asyncio.Future[Out]"]]
@@ -25,6 +32,7 @@ class GroupCommit:
     def __init__(self, write: Write) -> None:
         self._write = write
         self._waiting: Waiting = []
+        self._last_size = 0
         self._running: asyncio.Task[None] | None = None
 
     async def add(self, message: Message) -> Out:
@@ -39,9 +47,14 @@ class GroupCommit:
     async def _run(self) -> None:
         try:
             while self._waiting:
+                # The group before had several messages, so more are on their way. After a pause
+                # this costs the first message a few milliseconds, once.
+                if self._last_size > 1:
+                    await asyncio.sleep(GATHER_SECONDS)
                 await self._gather()
                 group = self._waiting[:MAX_GROUP]
                 self._waiting = self._waiting[MAX_GROUP:]
+                self._last_size = len(group)
                 await self._write_group(group)
         finally:
             self._running = None
@@ -49,8 +62,7 @@ class GroupCommit:
     async def _gather(self) -> None:
         """Let messages that are at the sockets already join the group.
 
-        Signing, encrypting and the commit cost as much for one message as for many. Nothing is
-        waited for: a message on its own is written after two rounds of the event loop.
+        Nothing is waited for: a message on its own is written after two rounds of the event loop.
         """
         for _ in range(MOST_ROUNDS):
             known = len(self._waiting)

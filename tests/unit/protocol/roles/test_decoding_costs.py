@@ -32,8 +32,8 @@ from faircount.protocol.wire.roster_messages import RejectedEntries
 from simulation.faults import Kind, Op, step
 from simulation.parties import Simulation, small_survey
 
-FEW = 4096
-"""Bytes of the objects that even an empty message takes."""
+FEW = 8192
+"""Bytes of the objects that a step takes for itself, however short the message."""
 LONG = 100_000
 """No message in this test is made much longer."""
 BLOBS = (0, 2, 48)

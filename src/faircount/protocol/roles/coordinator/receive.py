@@ -87,9 +87,8 @@ def _sign_acknowledgements(s: Coordinator, replies: Sequence[Out]) -> list[Out]:
     signed = iter(sign_together(s.key, unsigned))
     after = list[Out]()
     for out in replies:
-        after.append(
-            tuple(next(signed) if isinstance(reply, Acknowledgement) else reply for reply in out)
-        )
+        signed_out = [next(signed) if type(reply) is Acknowledgement else reply for reply in out]
+        after.append(tuple(signed_out))
     return after
 
 

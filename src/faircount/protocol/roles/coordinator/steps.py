@@ -203,7 +203,7 @@ def store_first_message(
 
     open_: whether the phase takes new participants
     """
-    if user not in rows.first_messages and not (open_ and s.final is None):
+    if not (open_ and s.final is None) and user not in rows.first_messages:
         return s, (reject(Reason.LATE, "the survey takes no more participants"),)
     # After the end only hashes are left: what was deleted must not be stored again.
     if s.phase in FINAL:

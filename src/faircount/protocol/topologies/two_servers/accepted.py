@@ -7,6 +7,7 @@ proof. They read one part of the manifest at a time, however many reports there 
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import compress
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.manifests import (
     earlier_hashes,
     get_part,
+    iterate_entries,
     manifest_size,
 )
 from faircount.protocol.topologies.two_servers.messages import (
@@ -53,7 +55,8 @@ def accepted_entries(
     marks = accepted_marks(s, accepted)
     if marks is None:
         return iter(())
-    return entries_at(s, rows, np.flatnonzero(marks))
+    # Nearly all are accepted, and a whole part is decoded faster than its entries one by one.
+    return compress(iterate_entries(s, rows), marks.tolist())
 
 
 def find_position(s: Coordinator, rows: StepRows, user: bytes) -> int | None:

@@ -15,6 +15,7 @@ are verified at a time, in other processes, before their steps are made (`PartWo
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import NamedTuple
 
 import numpy as np
 
@@ -160,8 +161,7 @@ class PartVerifier:
         return own_shares, is_valid, tally
 
 
-@dataclass(frozen=True, slots=True)
-class DecryptedSeed:
+class DecryptedSeed(NamedTuple):
     """The seed of one report, and the entry's position in its part of the manifest."""
 
     position: int
