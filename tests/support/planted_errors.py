@@ -621,7 +621,7 @@ class EqualCoins(EqualNoise, fc.ServerCoins):
 
 
 class ComplementaryCoins(ServerRows, fc.ServerCoins):
-    """The coins of S2 are those of S1, turned over: both together are always D."""
+    """The coins of S2 are those of S1, inverted: both together are always D."""
 
     def change(self, first, second, entropy):
         return first, self.D - first
@@ -636,7 +636,7 @@ class HalfOfTheCoins(fc.ServerCoins):
 
 
 class UnfairPlaced(fc.PlacedCoins):
-    """Honest coins that show heads too often; turned over at random their sum looks fair."""
+    """Honest coins that show heads too often; inverted at random their sum looks fair."""
 
     heads = 0.8
 

@@ -1,7 +1,7 @@
 """Joint noise by both servers, on the proven sheets of a questionnaire.
 
     user      report_bits      the bits of all answers, shared, with one proof for all of them
-    servers   tally            bits of the accepted reports added up and opened as cells
+    servers   tally            bits of the accepted reports added up, as shares of the cells
               server_noise     plus the server's own joint noise, drawn for all cells at once
     revealed  the cells of all people with the noise of both servers
 
@@ -106,7 +106,7 @@ class ServerSheets(SheetMechanism, NoiseOfServers):
         return matrix
 
     def open_bits(self, sums: Residues) -> Residues:
-        """Return the weighted sums that are opened, mod q; slack bits are in none of them."""
+        """Return the weighted sums of bits, mod q; slack bits are in none of them."""
         q = self.modulus
         # Python's integers: a product of a residue and a weight may exceed 64 bits.
         cells = sums.astype(np.object_) @ self._opening_matrix

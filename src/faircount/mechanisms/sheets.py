@@ -135,7 +135,7 @@ class SheetMechanism(VectorMechanism):
         found = []
         for number, question in enumerate(self.questionnaire.questions):
             for place, block in enumerate(question.blocks):
-                # In the order in which cells are opened, so that a position names the same cell
+                # In the order in which cells are published, so that a position names the same cell
                 # everywhere.
                 found += [(number, place, block)] * block.cells
         return tuple(found)

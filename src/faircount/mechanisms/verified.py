@@ -3,10 +3,11 @@
 A report is M + m bits: M bits of the answers and m fair coins, where m may be 0. The sender proves
 to both servers that all of them are bits, and that the bits of the answers satisfy public linear
 constraints, such as "these N add up to 1": one vote. Neither server sees any of them. The servers
-add up the bits of all reports and open N weighted sums of them, the cells: for one question with N
-answers, the bits themselves. The noise that hides the answers must be such that no sender can bias
-it: noise of the servers (`server_noise.py`, `server_sheets.py`), or coins of the users that are
-inverted and assigned to items by values which nobody knew before (`placed_coins.py`).
+add up their shares of the bits of all reports and compute from them their shares of N weighted
+sums, the cells: for one question with N answers, the bits themselves. The noise that hides the
+answers must be such that no sender can bias it: noise of the servers (`server_noise.py`,
+`server_sheets.py`), or coins of the users that are inverted and assigned to items by values which
+nobody knew before (`placed_coins.py`).
 
     user      report_bits                     shared, with a proof
     servers   tally                           shares of the accepted reports added up, as cells

@@ -3,8 +3,8 @@
     one      exactly one of several answers; a yes/no question has two
     any      any of several items
     most     at most `most` of several items
-    scale    one of several ordered answers, opened as counts, or as the sum of the scores
-    number   a number in a range, opened as a sum; with bands, one of them
+    scale    one of several ordered answers, published as counts, or as the sum of the scores
+    number   a number in a range, published as a sum; with bands, one of them
     table    two questions whose answers are counted together
 
 "Prefer not to say" (`skip`) is one more answer where exactly one is given. Elsewhere it is a cell
@@ -64,7 +64,7 @@ class Branch:
 
 @dataclass(frozen=True, kw_only=True)
 class Question(ABC):
-    """A question, which turns an answer into bits and says which sums of them are opened.
+    """A question, which turns an answer into bits and says which sums of them are published.
 
     text:    what is asked
     skip:    whether "prefer not to say" is offered
@@ -112,7 +112,7 @@ class Question(ABC):
     @property
     @abstractmethod
     def openings(self) -> tuple[Weights, ...]:
-        """The opened cells, each a weighted sum of bits."""
+        """The cells, each a weighted sum of bits."""
 
     @property
     @abstractmethod
@@ -129,7 +129,7 @@ class Question(ABC):
 
     @property
     def cells(self) -> int:
-        """Number of opened cells."""
+        """Number of cells."""
         return sum(block.cells for block in self.blocks)
 
     @property

@@ -154,7 +154,7 @@ class Questionnaire:
 
     @cached_property
     def cells(self) -> int:
-        """Number of opened cells."""
+        """Number of cells."""
         return sum(question.cells for question in self.questions)
 
     @cached_property
@@ -164,7 +164,7 @@ class Questionnaire:
 
     @cached_property
     def cell_slices(self) -> tuple[slice, ...]:
-        """Which of the opened cells belong to every question."""
+        """Which of the cells belong to every question."""
         sizes = [question.cells for question in self.questions]
         starts = _offsets(sizes)
         return tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
@@ -180,7 +180,7 @@ class Questionnaire:
 
     @cached_property
     def openings(self) -> tuple[Weights, ...]:
-        """All opened cells, as weighted sums of the bits of the sheet."""
+        """All cells, as weighted sums of the bits of the sheet."""
         found: list[Weights] = []
         for question, offset in zip(self.questions, self.bit_offsets, strict=True):
             found += [shift_weights(weights, offset) for weights in question.openings]
@@ -239,7 +239,7 @@ class Questionnaire:
         named: list[int] = []
         for group in groups:
             named += group.questions
-        # check: question-groups - a question in no group is opened without noise
+        # check: question-groups - a question in no group is published without noise
         # One in two groups would pay for noise twice, while its cells get one of them.
         if sorted(named) != list(range(len(self))):
             raise ParameterError("every question must be in exactly one group")

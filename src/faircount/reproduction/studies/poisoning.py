@@ -6,7 +6,7 @@ do the worst that nobody notices:
     laplace         a vector with up to 50 votes for the item and as many taken from other items,
                     until the item reaches 100%
     server-laplace  their one vote, since everything else is refused
-    placed-coins    their one vote, and only heads on their coins, which the servers then turn over
+    placed-coins    their one vote, and only heads on their coins, which the servers then invert
                     and place
     grr, oue        the report that counts most for the item, without any coin: a manipulation of
                     local privacy
