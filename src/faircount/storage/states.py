@@ -111,7 +111,7 @@ class SurveyRow:
     held_since: int | None
     since: int
     extended: int
-    # How many workers take reports of this survey together.
+    # How many workers take reports of this survey under the shared lock.
     workers: int = 0
 
     @property
@@ -128,7 +128,7 @@ class SurveyRow:
 _FIELDS = tuple(SurveyRow.__dataclass_fields__)
 _COLUMNS = tuple(name for name in _FIELDS if name != "workers")
 _OF_WORKERS = "FROM worker_counts WHERE worker_counts.survey = surveys.id"
-# Computed where they are read: workers that take reports together do not write the survey's row.
+# Computed where they are read: workers under the shared lock do not write the survey's row.
 _COMPUTED = {
     "participants": f"participants + (SELECT CAST(COALESCE(SUM(worker_counts.participants), 0) "
     f"AS BIGINT) {_OF_WORKERS}) AS participants",
@@ -156,7 +156,7 @@ async def find_with_rows(
 ) -> tuple[SurveyRow | None, Sequence[Record]]:
     """Find a survey and these rows of it, as they are behind a lock on the survey.
 
-    worker: the worker that takes reports together with others; None for one that is alone
+    worker: the worker that takes the shared lock; None for the exclusive lock
     """
     if worker is None:
         # check: alone-lock - a withdrawal would not see the report that another worker takes
@@ -188,9 +188,10 @@ async def find_with_rows(
 
 
 async def add_worker(tx: Transaction, survey: bytes, worker: bytes) -> None:
-    """Let a worker take reports together with others, in a transaction that is alone.
+    """Let a worker take reports under the shared lock; this needs the exclusive lock.
 
-    Workers that have ended are forgotten, once there are many of them, with all others.
+    At `MAX_WORKERS` all others lose their rows, whose counts go to the survey's row: workers that
+    have ended are forgotten in this way, and those that run are added again.
     """
     found = await tx.fetch_all(
         "SELECT worker, participants FROM worker_counts WHERE survey = ?", survey
@@ -374,10 +375,10 @@ class States(Generic[S]):
     async def save_shared(
         self, tx: Transaction, before: Loaded[S], step: Step[S], worker: bytes
     ) -> bool:
-        """Write a step together with other workers, and return whether that was possible.
+        """Write a step under the shared lock, and return whether that was possible.
 
-        If not, the transaction must be rolled back, and the step made again by a worker that is
-        alone.
+        If not, the transaction must be rolled back, and the step made again with the exclusive
+        lock.
         """
         # check: shared-writes - a worker would overwrite what another one writes at the same time
         if step.state is not before.state or not all(map(_is_new_report, step.rows)):

@@ -77,7 +77,7 @@ class PeersCoordinator(RosterCoordinator):
         """Check the accepted members of the current manifest, and go on with them."""
         if (
             s.final is not None
-            # check: peers-set-before-reservation - nothing is added up before the budget is charged
+            # check: peers-set-before-reservation - a sum would be made before the budget is charged
             or s.reservation is None
             or stated.manifest_hash != s.manifest_hash
         ):
@@ -135,7 +135,7 @@ class PeersCoordinator(RosterCoordinator):
 
     def scrub(self, s: Coordinator, rows: StepRows) -> Coordinator:
         """Delete the total and what clients sent: the survey is over."""
-        # check: peers-sum-deleted - nothing is left for whoever seizes the coordinator
+        # check: peers-sum-deleted - whoever seizes the coordinator would find sum and vectors
         if isinstance(s.topology_state, PeersState):
             s = replace(s, topology_state=replace(s.topology_state, total=None))
         rows.scrub("uploads")

@@ -46,7 +46,7 @@ class Anchor(ABC):
     def current_value(self, name: bytes) -> bytes:
         """The value under a name.
 
-        An owner who has shown all reservations after a restore advances the ledger from it.
+        An operator who has shown all reservations after a restore advances the ledger from it.
         """
 
 

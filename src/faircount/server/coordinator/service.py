@@ -114,7 +114,7 @@ class CoordinatorService:
         server: database, keys, anchor and clock
         states: the stored states
         commits: by survey, the messages that wait to be written together
-        worker: names this process among the workers that take reports together
+        worker: names this process among the workers that take reports under the shared lock
         changed: set when the outbox or a deadline has changed, so that `outbox` looks at once
     """
 
@@ -168,12 +168,12 @@ class CoordinatorService:
         *,
         may_share_next: bool = False,
     ) -> list[Out]:
-        """Handle messages together with other workers, or alone.
+        """Handle messages under the shared lock of the survey, or under the exclusive one.
 
-        worker: the name of this worker; None if it is alone with the survey
+        worker: the name of this worker under the shared lock; None under the exclusive one
 
         Raises:
-            _NotSharedError: nothing was written, because the worker must be alone for it
+            _NotSharedError: nothing was written, because it needs the exclusive lock
         """
         survey = params.survey
         wanted = _addresses_of(params, messages)
@@ -475,7 +475,7 @@ class CoordinatorService:
 
 
 class _NotSharedError(Exception):
-    """A group of messages needs a worker that is alone with the survey."""
+    """A group of messages needs the exclusive lock of the survey."""
 
 
 def _with_places_in_flight(row: SurveyRow) -> SurveyRow:
@@ -594,7 +594,7 @@ async def _store_reservation(tx: Transaction, row: SurveyRow, statement: Message
     content = verify_message(params.keys.aggregator, Party.AGGREGATOR, statement)
     if (
         isinstance(content, Reservation)
-        # check: reservation-population - the aggregator files a receipt under another population
+        # check: reservation-population - a reservation is filed under another population
         and content.population == params.population.encode()
     ):
         await tx.execute(

@@ -123,7 +123,7 @@ def withdraw(s: Coordinator, rows: StepRows, message: Withdrawal) -> Change:
         # An enrolment on the roster stays: its credential hash still tells this participant from
         # others.
         if not s.roster:
-            # check: withdrawn-report-deleted - nothing is left for whoever seizes the coordinator
+            # check: withdrawn-report-deleted - whoever seizes the coordinator would find the report
             rows.first_messages.scrub(user)
     return s, (unsigned_acknowledgement(s.params.survey, rows.withdrawn[user][:HASH]),)
 

@@ -134,8 +134,8 @@ class TwoServersAggregator(AggregatorRules):
     def confirm_roster(self, s: Aggregator, rows: StepRows, _: RosterProposal) -> aggregator.Change:
         """Refuse any roster: this topology has none.
 
-        A roster confirmation may reveal the committed value. Whoever knows it before the manifest
-        is fixed can forge proofs.
+        A roster confirmation may reveal the committed value. The coordinator, which knows its own,
+        would then know both before the manifest is fixed, and could forge proofs.
         """
         return s, (reject(Reason.MALFORMED, "no message for this survey in this topology"),)
 
@@ -182,13 +182,13 @@ class TwoServersAggregator(AggregatorRules):
 
         after, out = _record_whole_manifest(begun, rows, manifest, sum(authentic_entries))
         is_settled = after.manifest is not None or after.phase in FINAL
-        # check: refused-manifest-rolled-back - a refused manifest leaves nothing behind
+        # check: refused-manifest-rolled-back - the next part could name users of earlier ones again
         if not is_settled:
             return s, out
         return replace(after, topology_state=ServersProgress(progress.earlier)), out
 
     def on_share_batch(self, s: Aggregator, rows: StepRows, batch: ShareBatch) -> aggregator.Change:
-        """Judge the reports of one part; once all parts are verified, fix the accepted reports.
+        """Verify the reports of one part; once all parts are verified, fix the accepted reports.
 
         The same batch again gets the same answer.
         """

@@ -108,7 +108,8 @@ class TwoServersCoordinator(CoordinatorRules):
     """The coordinator of `servers`: one report each, one manifest, one aggregate share."""
 
     reads_in_order = True
-    # No withdrawals: one at another worker than its report would not see it.
+    # No withdrawals: under a shared lock a worker does not see a report that another worker has
+    # not committed.
     shared_messages = (Report, OutcomeRequest)
 
     def user_handlers(self) -> Mapping[type[Message], coordinator.UserHandler]:
@@ -229,9 +230,9 @@ class TwoServersCoordinator(CoordinatorRules):
         """
         is_open = (
             s.phase is Phase.COUNTING
-            # check: shares-before-reservation - encrypted shares leave once the budget is charged
+            # check: shares-before-reservation - shares would leave before the budget is charged
             and s.reservation is not None
-            # check: shares-after-end - no encrypted share leaves a survey that was given up
+            # check: shares-after-end - encrypted shares would leave a survey that was given up
             and s.final is None
         )
         if not is_open or number not in part_numbers(s):
@@ -286,7 +287,7 @@ class TwoServersCoordinator(CoordinatorRules):
             and s.reservation is not None
             and servers_state(s).total is None
             and message.manifest_hash == s.manifest_hash
-            # check: verified-part-exists - the aggregator fills the disk with parts of nothing
+            # check: verified-part-exists - the aggregator fills the disk with made-up parts
             and message.number in part_numbers(s)
         )
         if not is_wanted:
@@ -304,7 +305,7 @@ class TwoServersCoordinator(CoordinatorRules):
         """
         if (
             s.phase is not Phase.COUNTING
-            # check: set-before-reservation - nothing is added up before the budget is charged
+            # check: set-before-reservation - a sum would be made before the budget is charged
             or s.reservation is None
             or message.manifest_hash != s.manifest_hash
         ):
@@ -445,7 +446,7 @@ class TwoServersCoordinator(CoordinatorRules):
 
         Hashes of the reports stay, so that a repeated report is recognized.
         """
-        # check: shares-deleted - whoever seizes the coordinator later finds no shares to join
+        # check: shares-deleted - whoever seizes the coordinator later would find shares to join
         for table in ("first_messages", "report_parts", "verified_parts"):
             rows.scrub(table)
         return replace(

@@ -101,7 +101,7 @@ class ReportCopier:
                 yield entry_of(self._state.crypto, user, report)
 
     def take(self, count: int) -> PartReports:
-        """The copy of the next so many reports, which are then forgotten here."""
+        """The copy of the next `count` reports, which are then forgotten here."""
         copy = PartReports(b"".join(self._shares[:count]), b"".join(self._encrypted_shares[:count]))
         del self._shares[:count]
         del self._encrypted_shares[:count]
