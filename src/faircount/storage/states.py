@@ -8,7 +8,7 @@ Three kinds of readers keep memory small:
     the aggregator, and `servers`       one page at a time while the step runs (`storage.pages`)
     the coordinator of other topologies all rows: there are a few thousand participants at most
 
-A survey has two keys (`SurveyKeys`). What stays when it is over is encrypted under the second one
+A survey has two keys (`RowKeys`). What stays when it is over is encrypted under the second one
 from the beginning, as far as it is known then, so that little is left to do at the end: the result
 and other rows that stay are encrypted again, messages are deleted, and their hashes stay. Once that
 is committed the first key is destroyed (`destroy_old_key`), and with it everything that the
@@ -243,7 +243,7 @@ class Loaded(Generic[S]):
     """
 
     row: SurveyRow
-    keys: "SurveyKeys"
+    keys: "RowKeys"
     state: S
     rows: RowReader
     sink: RowSink | None = None
@@ -280,7 +280,7 @@ class States(Generic[S]):
             found: the rows that the step needs (`find_with_rows`); None if it may need all. Then
                 make the step in a thread: the reader waits for the database
         """
-        keys = SurveyKeys.read(self._keys, row)
+        keys = RowKeys.read(self._keys, row)
         state = await self._load_main_row(tx, row, keys, ledger)
         paged = self._page_reader(tx, row, keys)
         if found is not None:
@@ -294,7 +294,7 @@ class States(Generic[S]):
             return Loaded(row, keys, state, all_rows)
         return Loaded(row, keys, state, paged, self._page_sink(tx, keys, paged))
 
-    def _page_reader(self, tx: Transaction, row: SurveyRow, keys: "SurveyKeys") -> PagedRows:
+    def _page_reader(self, tx: Transaction, row: SurveyRow, keys: "RowKeys") -> PagedRows:
         loop = asyncio.get_running_loop()
 
         def read(table: str, first: bytes) -> dict[bytes, StoredRow]:
@@ -310,7 +310,7 @@ class States(Generic[S]):
 
         return PagedRows(read, {USERS: row.participants, PEOPLE: row.invited})
 
-    def _page_sink(self, tx: Transaction, keys: "SurveyKeys", paged: PagedRows) -> RowSink:
+    def _page_sink(self, tx: Transaction, keys: "RowKeys", paged: PagedRows) -> RowSink:
         loop = asyncio.get_running_loop()
 
         def sink(write: RowWrite) -> None:
@@ -323,7 +323,7 @@ class States(Generic[S]):
         return sink
 
     async def _load_main_row(
-        self, tx: Transaction, row: SurveyRow, keys: "SurveyKeys", ledger: Ledger | None
+        self, tx: Transaction, row: SurveyRow, keys: "RowKeys", ledger: Ledger | None
     ) -> S:
         """Load the state itself. The coordinator caches it, since participants connect all day."""
         known = self._cached_states.get(row.id)
@@ -343,7 +343,7 @@ class States(Generic[S]):
         return state
 
     def _decode_main_row(
-        self, row: SurveyRow, keys: "SurveyKeys", ledger: Ledger | None, encrypted: bytes
+        self, row: SurveyRow, keys: "RowKeys", ledger: Ledger | None, encrypted: bytes
     ) -> S:
         data = keys.current.decrypt(_main_row_context(row.id, row.generation), encrypted)
         return decode_state(self._kind, data, None, ledger)
@@ -409,14 +409,14 @@ class States(Generic[S]):
 
     async def add(self, tx: Transaction, row: SurveyRow, writes: Iterable[RowWrite]) -> None:
         """Write rows of a survey that has a state, one page at a time."""
-        keys = SurveyKeys.read(self._keys, row)
+        keys = RowKeys.read(self._keys, row)
         # A generator: the list of the invited may not fit into memory.
         waiting = (encode_row(write) for write in writes)
         while page := list(islice(waiting, PAGE)):
             await _write_rows(tx, keys, page)
 
     async def _scrub(
-        self, tx: Transaction, keys: "SurveyKeys", row: SurveyRow, step: Step[S]
+        self, tx: Transaction, keys: "RowKeys", row: SurveyRow, step: Step[S]
     ) -> SurveyRow:
         """Leave of a survey that is over only what its second key encrypts."""
         for table in self._tables:
@@ -432,7 +432,7 @@ class States(Generic[S]):
         last = replace(row, generation=LAST)
         return await self._write_survey(tx, keys.last, last, step.state)
 
-    async def _encrypt_again(self, tx: Transaction, keys: "SurveyKeys", table: str) -> None:
+    async def _encrypt_again(self, tx: Transaction, keys: "RowKeys", table: str) -> None:
         """Encrypt the rows of a table under the second key, one page at a time."""
         after = replace(keys, generation=LAST, current=keys.last)
         # A row keeps its key while it is encrypted again, so paging is not disturbed.
@@ -512,7 +512,7 @@ def _kept_context(survey: bytes, store: str, key: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class SurveyKeys:
+class RowKeys:
     """The keys of one survey's rows.
 
     Attributes:
@@ -528,7 +528,7 @@ class SurveyKeys:
     last: RowKey
 
     @classmethod
-    def read(cls, folder: KeyFolder, row: SurveyRow) -> "SurveyKeys":
+    def read(cls, folder: KeyFolder, row: SurveyRow) -> "RowKeys":
         """The keys of a survey, from the key folder."""
         last = folder.get(state_key_name(row.id, LAST))
         is_over = row.generation == LAST
@@ -592,7 +592,7 @@ def _pad(keys: tuple[bytes, ...]) -> tuple[bytes, ...]:
 R = TypeVar("R", bound=MemoryRows)
 
 
-def _decode_rows(rows: R, keys: SurveyKeys, records: Sequence[Record]) -> R:
+def _decode_rows(rows: R, keys: RowKeys, records: Sequence[Record]) -> R:
     """Put the rows of these records where a step reads them."""
     for record in records:
         stored = keys.decrypt_row(record)
@@ -602,7 +602,7 @@ def _decode_rows(rows: R, keys: SurveyKeys, records: Sequence[Record]) -> R:
     return rows
 
 
-async def _write_rows(tx: Transaction, keys: SurveyKeys, rows: Sequence[Row]) -> None:
+async def _write_rows(tx: Transaction, keys: RowKeys, rows: Sequence[Row]) -> None:
     if rows:
         await tx.execute_many(_PUT_ROW, [keys.encrypt_row(row) for row in rows])
 
