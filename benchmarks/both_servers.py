@@ -17,7 +17,7 @@ from faircount.core.questions import OneOf, Questionnaire
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS, encode, end_phase
-from faircount.protocol.roles.coordinator import coordinate_many
+from faircount.protocol.roles.coordinator import coordinator_step_for_many
 from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.survey.invitations import user_id, verify_entry_mac
 from faircount.protocol.topologies.two_servers.messages import REPORTS_PER_PART, Report
@@ -87,7 +87,9 @@ class Answered:
         s1 = self.survey.s1.copy()
         start = process_time()
         for first in range(0, USERS, GROUP):
-            step, _ = coordinate_many(s1.state, self.reports[first : first + GROUP], s1.rows)
+            step, _ = coordinator_step_for_many(
+                s1.state, self.reports[first : first + GROUP], s1.rows
+            )
             s1 = s1.after(step)
         s1, out = s1.do(end_phase)
         s1, _ = converse(s1, self.survey.s2.copy(), out)

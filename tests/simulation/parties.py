@@ -17,8 +17,8 @@ from faircount.protocol import (
     Aggregator,
     Coordinator,
     Topology,
-    aggregate,
-    coordinate,
+    aggregator_step,
+    coordinator_step,
     end_phase,
     resume,
 )
@@ -125,7 +125,7 @@ class Simulation:
         before = self.s1.copy()
         written = self.disk_s1.write(self.s1)
         if lost is not None:
-            coordinate(self.s1.state, lost, self.s1.rows)
+            coordinator_step(self.s1.state, lost, self.s1.rows)
         self.s1 = self.disk_s1.read(written)
         self.monitor.compare_restart("S1", before, self.s1)
         self.post(resume(self.s1.state, self.s1.rows))
@@ -135,7 +135,7 @@ class Simulation:
         before = self.s2.copy()
         written = self.disk_s2.write(self.s2)
         if lost is not None:
-            aggregate(self.s2.state, lost, self.s2.rows)
+            aggregator_step(self.s2.state, lost, self.s2.rows)
         self.s2 = self.disk_s2.read(written)
         self.monitor.compare_restart("S2", before, self.s2)
 
@@ -154,7 +154,7 @@ class Simulation:
         """
         before = self.s1.copy()
         self.monitor.observe_arrival_at_s1(message)
-        step = coordinate(self.s1.state, message, self.s1.rows)
+        step = coordinator_step(self.s1.state, message, self.s1.rows)
         step = anchor_coordinator_step(self.anchor, self.s1.state, step)
         self.s1 = self.s1.after(step)
         out = step.messages
@@ -170,7 +170,7 @@ class Simulation:
     def send_to_s2(self, message: Message) -> tuple[Message, ...]:
         """The aggregator handles a message."""
         before = self.s2
-        step = aggregate(before.state, message, before.rows)
+        step = aggregator_step(before.state, message, before.rows)
         step = anchor_aggregator_step(self.anchor, before.state, step, before.rows)
         self.s2 = before.after(step)
         self.post(step.messages)

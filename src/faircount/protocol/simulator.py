@@ -20,12 +20,12 @@ from faircount.core.errors import ProtocolError
 from faircount.core.questions import Sheet
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.base import Mechanism
-from faircount.protocol.roles.aggregator import Aggregator, aggregate, mac_key_rows
+from faircount.protocol.roles.aggregator import Aggregator, aggregator_step, mac_key_rows
 from faircount.protocol.roles.client import Client, ClientState, has_progressed
 from faircount.protocol.roles.coordinator import (
     Coordinator,
-    coordinate,
-    coordinate_many,
+    coordinator_step,
+    coordinator_step_for_many,
     end_phase,
     invitation_rows,
 )
@@ -201,9 +201,9 @@ def converse(
         message = waiting.pop(0)
         # In order of sending, as the outbox of the service does it.
         if addressee(message) is Party.AGGREGATOR:
-            s2, replies = s2.do(aggregate, message)
+            s2, replies = s2.do(aggregator_step, message)
         else:
-            s1, replies = s1.do(coordinate, message)
+            s1, replies = s1.do(coordinator_step, message)
         waiting += replies
     return s1, s2
 
@@ -234,7 +234,7 @@ def visit(
             if request is not None:
                 requests[user] = request
         # One step, and one signature that acknowledges everything in it.
-        step, replies = coordinate_many(s1.state, requests.values(), s1.rows)
+        step, replies = coordinator_step_for_many(s1.state, requests.values(), s1.rows)
         s1 = s1.after(step)
         users = []
         for (user, request), out in zip(requests.items(), replies, strict=True):

@@ -20,7 +20,7 @@ import logging
 from dataclasses import dataclass
 
 from faircount.protocol import Aggregator, Ledger, Message, Step, compare_and_swap
-from faircount.protocol.roles.aggregator import aggregate_with, stop
+from faircount.protocol.roles.aggregator import aggregator_step_with, stop
 from faircount.protocol.roles.aggregator.rules import WorkAhead
 from faircount.protocol.roles.anchor import anchor_aggregator_step
 from faircount.protocol.roles.limits import decode_signed
@@ -231,7 +231,7 @@ def _find_work(read: Read, body: bytes) -> WorkAhead | None:
 def _make_here(read: Read, body: bytes, computed: MemoryRows) -> Step[Aggregator]:
     """Make a step in this process, in a thread."""
     rows = RowsWith(read.loaded.rows, computed)
-    _, step = aggregate_with(read.ledger, read.state, decode_signed(body), rows)
+    _, step = aggregator_step_with(read.ledger, read.state, decode_signed(body), rows)
     return step
 
 

@@ -28,7 +28,7 @@ from faircount.protocol import (
     Message,
     Step,
     SurveyParameters,
-    coordinate,
+    coordinator_step,
     encode,
     end_phase,
     resume,
@@ -38,7 +38,7 @@ from faircount.protocol.roles.coordinator import (
     Out,
     PhaseAttempt,
     RowAddress,
-    coordinate_many,
+    coordinator_step_for_many,
     end_without_aggregator,
     request_abort,
 )
@@ -192,7 +192,7 @@ class CoordinatorService:
             if worker is not None:
                 row = _with_places_in_flight(row)
             before = await self.states.load(tx, row, found=None if wanted is None else found)
-            work = partial(coordinate_many, before.state, messages, before.rows)
+            work = partial(coordinator_step_for_many, before.state, messages, before.rows)
             # Inclusion proofs of a survey that is over read parts of the manifest, and a step that
             # reads from the database must not block the event loop that serves its reads.
             is_over = row.phase in FINAL
@@ -309,7 +309,7 @@ class CoordinatorService:
         return out
 
     def _anchored_step(self, before: Loaded[Coordinator], statement: Message) -> Step[Coordinator]:
-        step = coordinate(before.state, statement, before.rows)
+        step = coordinator_step(before.state, statement, before.rows)
         # check: coordinator-anchor - a coordinator rolled back sends a second aggregate share
         return anchor_coordinator_step(self.server.anchor, before.state, step)
 
@@ -529,7 +529,7 @@ def _answer_late(
         late = reject(Reason.EARLY, why)
     answers = list[Out]()
     for message in messages:
-        step = coordinate(before.state, message, before.rows)
+        step = coordinator_step(before.state, message, before.rows)
         answers.append((late,) if step.rows or step.state is not before.state else step.messages)
     return answers
 

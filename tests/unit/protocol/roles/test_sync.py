@@ -11,8 +11,8 @@ from faircount.protocol import (
     MASKED,
     SERVERS,
     TWO_STAGE,
-    aggregate,
-    coordinate,
+    aggregator_step,
+    coordinator_step,
     end_phase,
     known_topologies,
 )
@@ -180,7 +180,7 @@ def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology
 
 def _tell(s1: Coordinator, message: Signed) -> None:
     before, told = s1.copy(), s1.copy()
-    after, out = told.do(coordinate, message)
+    after, out = told.do(coordinator_step, message)
     if any(isinstance(reply, Rejection) for reply in out):
         assert after is told
         assert told == before
@@ -196,7 +196,9 @@ def test_what_an_honest_s2_says_is_adopted(topology) -> None:
             manifest = b"" if world.s2.manifest is None else encode(world.s2.manifest)
             said = tuple(statement.signed for statement in world.s2.statements)
             stands = SyncState(world.setup.params.survey, roster, manifest, said)
-            after, out = forgetful.s1.do(coordinate, sign(world.s2.key, Party.AGGREGATOR, stands))
+            after, out = forgetful.s1.do(
+                coordinator_step, sign(world.s2.key, Party.AGGREGATOR, stands)
+            )
             assert not any(isinstance(reply, Rejection) for reply in out)
             assert after.chain_end == compute_chain_link(said[-1])
 
@@ -208,5 +210,5 @@ def test_an_invitation_that_was_exchanged_is_nobodys_on_the_roster(exchanged: bo
     sealed = _later(world).s2
     s1 = early.do(reissue, invitation.access, bytes(32))[0] if exchanged else early
     awaiting_sync, out = s1.do(start_resync)
-    after, _ = awaiting_sync.do(coordinate, sealed.do(aggregate, out[0])[1][0])
+    after, _ = awaiting_sync.do(coordinator_step, sealed.do(aggregator_step, out[0])[1][0])
     assert (after.n, after.awaiting_sync) == ((0, True) if exchanged else (5, False))

@@ -32,7 +32,7 @@ class Aggregator(ArrayValue, StoredState):
     """The aggregator's state of one survey.
 
     The ledger of the population is not stored with it: it is put in for one step
-    (`aggregate_with`).
+    (`aggregator_step_with`).
     """
 
     stored_tag = "aggregator"

@@ -319,7 +319,7 @@ class TwoServersCoordinator(CoordinatorRules):
         if problem is not None:
             return coordinator.abort_without_aggregator(s, rows, aggregator_contradiction(problem))
         after, _ = self._add_up(replace(s, accepted=statement), rows)
-        # `coordinate` adds what is pending, signed with this statement as the newest one received.
+        # `coordinator_step` adds what is pending, signed with this statement as the newest one.
         return after, ()
 
     def _add_up(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
