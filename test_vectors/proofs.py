@@ -120,7 +120,7 @@ def levels() -> list[Case]:
             random = drawn.to_bytes(16, "big")
             for sheet in _sheets(params)[:2]:
                 bits = mechanism.report_bits(sheet, Prepared(random), level)
-                cells = [sum(int(bits[bit]) for bit, _ in cell) for cell in mechanism.openings]
+                cells = [sum(int(bits[bit]) for bit, _ in cell) for cell in mechanism.cell_weights]
                 known = {"sheet": sheet, "level": level, "random": random}
                 reports.append({**known, "bits": bits.tolist(), "cells": cells})
     reports.sort(key=lambda report: (report["level"], report["random"], report["sheet"]))
@@ -128,7 +128,7 @@ def levels() -> list[Case]:
         {"weights": constraint.weights, "value": constraint.value}
         for constraint in mechanism.constraints
     ]
-    openings = [{"weights": weights} for weights in mechanism.openings]
+    openings = [{"weights": weights} for weights in mechanism.cell_weights]
     losses = [
         dict(zip(("answer", "both"), mechanism.levels.stated_losses(level), strict=True))
         for level in range(len(mechanism.levels))
@@ -142,8 +142,8 @@ def sheets() -> list[Case]:
     made = []
     for sheet in SHEETS:
         bits = QUESTIONNAIRE.encode(sheet)
-        made.append({"sheet": sheet, "bits": bits, "cells": QUESTIONNAIRE.open(bits)})
-    openings = [{"weights": weights} for weights in QUESTIONNAIRE.openings]
+        made.append({"sheet": sheet, "bits": bits, "cells": QUESTIONNAIRE.cells_from_bits(bits)})
+    openings = [{"weights": weights} for weights in QUESTIONNAIRE.cell_weights]
     constraints = [
         {"weights": constraint.weights, "value": constraint.value}
         for constraint in QUESTIONNAIRE.constraints

@@ -139,7 +139,7 @@ def test_sheets_of_the_client_make_a_survey_and_false_ones_are_refused() -> None
     places = [constraint.weights[0][0] for constraint in SHEET.constraints]
     lies = [{"forged": [*bits[:at], 1 - bits[at], *bits[at + 1 :]]} for at in places]
     lies.append({"forged": [*bits[:4], 2, *bits[5:]]})
-    wanted = np.sum([SHEET.open(SHEET.encode(sheet)) for sheet in 3 * sheets], axis=0)
+    wanted = np.sum([SHEET.cells_from_bits(SHEET.encode(sheet)) for sheet in 3 * sheets], axis=0)
     for spare in (0, 17):
         mechanism = sheet_mechanism(20, dropouts=8, spare_bits=spare)
         result = surveyed(mechanism, [*sheets, *lies, *sheets, *sheets])

@@ -128,7 +128,7 @@ def _count_asked(
     users = int((~asked).sum())
     return [
         total + users * weighted_sum(weights, bits)
-        for total, weights in zip(sums, question.openings, strict=True)
+        for total, weights in zip(sums, question.cell_weights, strict=True)
     ]
 
 
@@ -161,7 +161,7 @@ def _count_question(
             # Python refuses to write an integer of thousands of digits as text (ValueError).
             unreadable += users
             continue
-        for cell, weights in enumerate(question.openings):
+        for cell, weights in enumerate(question.cell_weights):
             sums[cell] += users * weighted_sum(weights, bits)
     rows = sum(distinct.values())
     if blank:

@@ -185,7 +185,7 @@ class ServerLevels(ServerSheets):
         return tuple(found)
 
     @property
-    def openings(self) -> tuple[Weights, ...]:
+    def cell_weights(self) -> tuple[Weights, ...]:
         """All cells as sums of bits: the first table of all questions, then the second."""
         first: list[Weights] = []
         second: list[Weights] = []
@@ -201,7 +201,7 @@ class ServerLevels(ServerSheets):
         coins = self.levels.coins
         is_inside = coins[self.levels.check_position(level)] == coins[-1]
         bits = self.place_sheet(sheet, is_inside=is_inside)
-        return np.array([sum(bits[bit] for bit, _ in weights) for weights in self.openings])
+        return np.array([sum(bits[bit] for bit, _ in weights) for weights in self.cell_weights])
 
     # --- noise ------------------------------------------------------------------------------------
 

@@ -100,12 +100,12 @@ class ServerSheets(SheetMechanism, NoiseOfServers):
     def _opening_matrix(self) -> NDArray[np.object_]:
         """The matrix from bits to cells, a column per cell."""
         matrix = np.zeros((self.answer_bits, self.N), dtype=np.object_)
-        for cell, weights in enumerate(self.openings):
+        for cell, weights in enumerate(self.cell_weights):
             for bit, weight in weights:
                 matrix[bit, cell] = weight
         return matrix
 
-    def open_bits(self, sums: Residues) -> Residues:
+    def cells_from_bits(self, sums: Residues) -> Residues:
         """Return the weighted sums of bits, mod q; slack bits are in none of them."""
         q = self.modulus
         # Python's integers: a product of a residue and a weight may exceed 64 bits.

@@ -120,7 +120,7 @@ class VerifiedMechanism(VectorMechanism):
         """What the M bits of every valid report satisfy."""
 
     @abstractmethod
-    def open_bits(self, sums: Residues) -> Residues:
+    def cells_from_bits(self, sums: Residues) -> Residues:
         """Return the cells, one for each of the N revealed sums, from sums of the M bits mod q."""
 
     @abstractmethod
@@ -204,7 +204,7 @@ class VerifiedMechanism(VectorMechanism):
             sums = add(sums, sum_rows(rows[:, :answers], q), q)
             # A view instead of a copy would keep all rows of all blocks in memory.
             coins.append(rows[:, answers:bits].copy())
-        return Tally(self.open_bits(sums), np.concatenate(coins))
+        return Tally(self.cells_from_bits(sums), np.concatenate(coins))
 
     def add_up(self, tally: Tally, placement: Placement, *, constants: bool) -> Residues:
         """Return one server's part of the revealed sum, without noise.
@@ -234,7 +234,7 @@ class VerifiedVotes(VerifiedMechanism, SharedMechanism):
         """Exactly one of the N bits is 1."""
         return one_vote(self.N)
 
-    def open_bits(self, sums: Residues) -> Residues:
+    def cells_from_bits(self, sums: Residues) -> Residues:
         """Return the sums themselves: they are the counts of the items."""
         return sums
 

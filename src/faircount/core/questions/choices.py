@@ -67,7 +67,7 @@ class ChoiceQuestion(Question):
         return Constraint(tuple((bit, 1) for bit in range(self.bits)), 1)
 
     @property
-    def openings(self) -> tuple[Weights, ...]:
+    def cell_weights(self) -> tuple[Weights, ...]:
         """The count of every answer, or of the second of two."""
         return tuple(((bit, 1),) for bit in range(self.bits))
 

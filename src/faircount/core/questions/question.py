@@ -111,7 +111,7 @@ class Question(ABC):
 
     @property
     @abstractmethod
-    def openings(self) -> tuple[Weights, ...]:
+    def cell_weights(self) -> tuple[Weights, ...]:
         """The cells, each a weighted sum of bits."""
 
     @property

@@ -179,11 +179,11 @@ class Questionnaire:
         return tuple(found)
 
     @cached_property
-    def openings(self) -> tuple[Weights, ...]:
+    def cell_weights(self) -> tuple[Weights, ...]:
         """All cells, as weighted sums of the bits of the sheet."""
         found: list[Weights] = []
         for question, offset in zip(self.questions, self.bit_offsets, strict=True):
-            found += [shift_weights(weights, offset) for weights in question.openings]
+            found += [shift_weights(weights, offset) for weights in question.cell_weights]
         return tuple(found)
 
     def check_modulus(self, modulus: int) -> None:
@@ -219,9 +219,9 @@ class Questionnaire:
         # Who was not asked the earlier question has no answer to it that could matter here.
         return self.is_asked(branch.question, sheet) and sheet[branch.question] in branch.items
 
-    def open(self, bits: Sequence[int]) -> tuple[int, ...]:
+    def cells_from_bits(self, bits: Sequence[int]) -> tuple[int, ...]:
         """Return the cells of a sheet's bits."""
-        return tuple(weighted_sum(weights, bits) for weights in self.openings)
+        return tuple(weighted_sum(weights, bits) for weights in self.cell_weights)
 
     def is_valid(self, bits: Sequence[int]) -> bool:
         """Whether bits satisfy all constraints."""

@@ -68,7 +68,7 @@ class SumQuestion(Question):
         return Constraint(tuple(weights), 0)
 
     @property
-    def openings(self) -> tuple[Weights, ...]:
+    def cell_weights(self) -> tuple[Weights, ...]:
         """The sum of the numbers and, with skip, the number of people who answered."""
         parts = number_weights(self.largest)
         total = tuple(enumerate(parts))

@@ -288,7 +288,7 @@ class JointNoise(Mechanism):
         """
         small = replace(self, users=1, draws=1)
         first, second = (
-            np.array([self.questionnaire.open(self.questionnaire.encode(sheet))])
+            np.array([self.questionnaire.cells_from_bits(self.questionnaire.encode(sheet))])
             for sheet in extreme_sheets(self.questionnaire)
         )
         channel = Channel(1.0, noise=small.law(0))
