@@ -21,12 +21,12 @@ from faircount.protocol.roles.coordinator import coordinator_step_for_many
 from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.survey.invitations import user_id, verify_entry_mac
 from faircount.protocol.topologies.two_servers.messages import REPORTS_PER_PART, Report
+from faircount.protocol.topologies.two_servers.proofs import Query, query_at, query_point
 from faircount.protocol.topologies.two_servers.reports import (
     compute_verifier_shares,
     report_layout_of,
 )
 from faircount.protocol.topologies.two_servers.user import expansion_info, respond, seed_info
-from faircount.protocol.topologies.two_servers.validity import Query, query_at, query_point
 from faircount.protocol.wire.digests import merkle_root, roster_leaves, tagged_hash
 from table import Row, markdown
 

@@ -28,6 +28,7 @@ from faircount.protocol import SERVERS, end_phase
 from faircount.protocol.roles.coordinator import coordinator_step_for_many
 from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.topologies.two_servers.messages import Report
+from faircount.protocol.topologies.two_servers.proofs import query_at, query_point
 from faircount.protocol.topologies.two_servers.reports import (
     compute_verifier_shares,
     draw_vector,
@@ -35,7 +36,6 @@ from faircount.protocol.topologies.two_servers.reports import (
     vector_size,
 )
 from faircount.protocol.topologies.two_servers.user import respond
-from faircount.protocol.topologies.two_servers.validity import query_at, query_point
 from faircount.sharing.expand import expand_rows
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import SEED_BYTES

@@ -14,16 +14,16 @@ from faircount.demo.invalid_reports import INVALID
 from faircount.mechanisms.server_levels import ServerLevels
 from faircount.mechanisms.verified import as_verified
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.topologies.two_servers.reports import (
-    AggregateContext,
-    derive_query,
-    report_layout_of,
-)
-from faircount.protocol.topologies.two_servers.validity import (
+from faircount.protocol.topologies.two_servers.proofs import (
     Query,
     ReportLayout,
     prove,
     query_point,
+)
+from faircount.protocol.topologies.two_servers.reports import (
+    AggregateContext,
+    derive_query,
+    report_layout_of,
 )
 from faircount.protocol.wire.digests import bitmap, tagged_hash
 from faircount.sharing.expand import expand

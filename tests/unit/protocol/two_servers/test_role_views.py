@@ -41,7 +41,7 @@ from faircount.protocol.topologies.two_servers.messages import (
     VerifiedPart,
     hash_of_verified,
 )
-from faircount.protocol.topologies.two_servers.validity import ReportLayout
+from faircount.protocol.topologies.two_servers.proofs import ReportLayout
 from faircount.protocol.wire import signing
 from faircount.protocol.wire.codec import Party, parse
 from faircount.protocol.wire.crypto import IdealCrypto

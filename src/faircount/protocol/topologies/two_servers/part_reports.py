@@ -41,6 +41,7 @@ from faircount.protocol.topologies.two_servers.messages import (
     VerifiedPart,
     hash_of_verified,
 )
+from faircount.protocol.topologies.two_servers.proofs import Query
 from faircount.protocol.topologies.two_servers.reports import (
     RevealedValues,
     compute_verifier_shares,
@@ -49,7 +50,6 @@ from faircount.protocol.topologies.two_servers.reports import (
     report_layout_of,
     unpack_verifier_shares,
 )
-from faircount.protocol.topologies.two_servers.validity import Query
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
 from faircount.protocol.wire.digests import marks_of

@@ -1,7 +1,7 @@
 """What clients secret-share in `servers`, and what each server computes from its shares.
 
 Without proofs a client shares the vector that its mechanism draws, and the servers sum the shares.
-With proofs it shares a report of bits together with a proof that it is one sheet (`validity`), and
+With proofs it shares a report of bits together with a proof that it is one sheet (`proofs`), and
 
     each server   computes its verifier share of every report, from the survey's one query
                   sums its shares of the valid reports, places the coins, adds noise
@@ -34,7 +34,7 @@ from faircount.mechanisms.verified import (
 )
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.server_secrets import commitment_of, noise_stream
-from faircount.protocol.topologies.two_servers.validity import (
+from faircount.protocol.topologies.two_servers.proofs import (
     Query,
     ReportLayout,
     prove,

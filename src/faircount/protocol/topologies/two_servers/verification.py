@@ -30,6 +30,7 @@ from faircount.protocol.topologies.two_servers.messages import (
     ManifestEntry,
     PartVerification,
 )
+from faircount.protocol.topologies.two_servers.proofs import Query
 from faircount.protocol.topologies.two_servers.reports import (
     derive_query,
     pack_verifier_shares,
@@ -38,7 +39,6 @@ from faircount.protocol.topologies.two_servers.reports import (
     unpack_verifier_shares,
 )
 from faircount.protocol.topologies.two_servers.user import expansion_info, seed_info
-from faircount.protocol.topologies.two_servers.validity import Query
 from faircount.protocol.wire.codec import encode, parse
 from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
 from faircount.protocol.wire.digests import bitmap, members_of
