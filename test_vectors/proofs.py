@@ -11,8 +11,8 @@ from faircount.core.arrays import Residues
 from faircount.core.questions import Sheet
 from faircount.core.questions.published import to_plain
 from faircount.demo.invalid_reports import INVALID
+from faircount.mechanisms.proven import as_proven
 from faircount.mechanisms.server_levels import ServerLevels
-from faircount.mechanisms.verified import as_verified
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers.proofs import (
     Query,
@@ -89,7 +89,7 @@ def proven_reports() -> list[Case]:
         for number, sheet in enumerate(_sheets(params)):
             coins = [(number >> coin) & 1 for coin in range(layout.coins)]
             level = number % 3 if isinstance(params.mechanism, ServerLevels) else 0
-            bits = as_verified(params.mechanism).report_bits(sheet, Listed(), level)
+            bits = as_proven(params.mechanism).report_bits(sheet, Listed(), level)
             # The coins of a report are known here, instead of drawn.
             bits[layout.answer_bits :] = coins
             blind = expand(secret(50 + number), layout.q, layout.degree)
@@ -167,9 +167,7 @@ def placed_coins() -> list[Case]:
     params = proven_surveys()[-1]
     manifest_hash = secret(105)
     members = bitmap(range(10), 10)
-    context = AggregateContext(
-        params, as_verified(params.mechanism), VALUES, manifest_hash, members
-    )
+    context = AggregateContext(params, as_proven(params.mechanism), VALUES, manifest_hash, members)
     placed = context.placement(10)
     known = {
         "published": params.published.decode(),

@@ -26,9 +26,9 @@ from faircount.mechanisms.exact_draws import ONE, DrawTable, flip_coins
 from faircount.mechanisms.gaussian import gaussian_table
 from faircount.mechanisms.laplace import laplace_table, pair_up
 from faircount.mechanisms.local import Window
+from faircount.mechanisms.proven import Placement
 from faircount.mechanisms.secret_shared import one_hot
 from faircount.mechanisms.two_stage import TwoStageResponse
-from faircount.mechanisms.verified import Placement
 from faircount.sharing.field import from_signed
 
 READER = (AdversaryCode.READER,)

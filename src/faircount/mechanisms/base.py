@@ -92,7 +92,7 @@ class Mechanism(ABC):
         "users": "number of users who take part; may be left out until the survey runs"
     }
 
-    # Whether a report comes with a proof that it is a single vote (see `VerifiedMechanism`).
+    # Whether a report comes with a proof that it is a single vote (see `ProvenMechanism`).
     proven: ClassVar[bool] = False
 
     users: int | None = None

@@ -36,9 +36,9 @@ from faircount.core.validation import check_integer
 from faircount.mechanisms.base import set_fields
 from faircount.mechanisms.count_law import NoiseLaw
 from faircount.mechanisms.joint_noise.mechanism import GroupNoise, JointNoise, split_epsilon
+from faircount.mechanisms.proven import check_no_level
 from faircount.mechanisms.server_noise import NoiseOfServers
 from faircount.mechanisms.sheets import SheetMechanism
-from faircount.mechanisms.verified import check_no_level
 from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.field import dtype_for, from_signed
 

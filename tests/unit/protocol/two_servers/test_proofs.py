@@ -13,8 +13,8 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.questions import AnyOf, Constraint, MostOf, Number, OneOf, Questionnaire, YesNo
 from faircount.estimation.validity import FAILURE_BITS
+from faircount.mechanisms.proven import one_vote
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.mechanisms.verified import one_vote
 from faircount.protocol.topologies.two_servers.proofs import (
     ReportLayout,
     prove,

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from faircount.core.entropy import Entropy, SeededStream
+from faircount.mechanisms.proven import one_vote
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.mechanisms.verified import one_vote
 from faircount.protocol import (
     SERVERS,
     Aggregator,

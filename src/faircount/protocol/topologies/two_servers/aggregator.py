@@ -26,7 +26,7 @@ import numpy as np
 
 from faircount.core.arrays import Bools, Residues
 from faircount.core.errors import ShareError
-from faircount.mechanisms.verified import Tally
+from faircount.mechanisms.proven import Tally
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator, AggregatorRules
 from faircount.protocol.roles.rows import StepRows, part_key

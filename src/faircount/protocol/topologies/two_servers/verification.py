@@ -20,7 +20,7 @@ import numpy as np
 
 from faircount.core.arrays import Bools, Residues
 from faircount.core.errors import ProtocolError
-from faircount.mechanisms.verified import Tally, as_verified
+from faircount.mechanisms.proven import Tally, as_proven
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.roles.rows import MemoryRows, RowWrite, part_key
 from faircount.protocol.roles.stored import parse_parameters
@@ -156,7 +156,7 @@ class PartVerifier:
                 is_valid[block] = query.accepts(coordinator_shares[block], own_shares[block])
                 yield shares[is_valid[block]]
 
-        tally = as_verified(self.params.mechanism).tally(valid_shares())
+        tally = as_proven(self.params.mechanism).tally(valid_shares())
         return own_shares, is_valid, tally
 
 

@@ -74,7 +74,7 @@ class Tally:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifiedMechanism(VectorMechanism):
+class ProvenMechanism(VectorMechanism):
     """Every user has one proven sheet of answers, and no user can bias the noise.
 
     `insiders` users may pool their knowledge with each other or with one server; `dropouts` users
@@ -221,7 +221,7 @@ class VerifiedMechanism(VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifiedVotes(VerifiedMechanism, SharedMechanism):
+class ProvenVotes(ProvenMechanism, SharedMechanism):
     """One question: the bits of a report are a one-hot answer, proven to be one vote, and coins."""
 
     @property
@@ -331,9 +331,9 @@ def fair_bits(size: int, entropy: Entropy) -> Ints:
     return np.unpackbits(entropy.words(-(-size // 8), np.uint8), count=size).astype(np.int64)
 
 
-def as_verified(mechanism: Mechanism) -> VerifiedMechanism:
+def as_proven(mechanism: Mechanism) -> ProvenMechanism:
     """Return the mechanism with its type, or raise if its reports carry no proof."""
-    if not isinstance(mechanism, VerifiedMechanism):
+    if not isinstance(mechanism, ProvenMechanism):
         raise ParameterError(
             f"{mechanism.name} has no validity proofs: choose a mechanism whose reports are proven"
         )
