@@ -111,7 +111,7 @@ class PeersCoordinator(RosterCoordinator):
             return (coordinator.to_aggregator(s, s.manifest),)
         return ()
 
-    def sent_once(self, s: Coordinator) -> bytes:
+    def aggregate_share_hash(self, s: Coordinator) -> bytes:
         """The hash of the total; zeros before there is one."""
         total = peers_state(s).total
         return bytes(32) if total is None else sha256(encode(total)).digest()

@@ -604,7 +604,7 @@ def test_nothing_is_added_up_if_a_report_was_lost_before_the_set(stage) -> None:
     lose_report(play, 5)
     (request,) = play.send_to_s1(answer)
     assert play.s1.accepted is not None
-    assert play.s1.topology_state.total is None
+    assert play.s1.topology_state.aggregate_share is None
     assert parse(request.payload).code == EndCode.REPORTS_LOST
 
 

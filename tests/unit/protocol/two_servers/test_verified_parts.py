@@ -197,7 +197,7 @@ def test_the_coordinator_asks_again_for_a_verified_part_that_was_lost(proven, lo
             assert play.send_to_s1(statement) == ()
     (again,) = play.send_to_s1(accepted)
     assert parse(again.payload) == parse(batch_of(play, lost).payload)
-    assert play.s1.topology_state.total is None
+    assert play.s1.topology_state.aggregate_share is None
     (pending,) = resume(play.s1.state, play.s1.rows)
     assert pending.payload == again.payload
     answers = play.send_to_s2(again)
@@ -231,7 +231,7 @@ def test_a_set_before_the_verified_parts_is_kept_and_waits_for_them(proven, orde
     for number in some:
         out = play.send_to_s1(*verified[number])
         assert play.sums(out) == []
-        assert play.s1.topology_state.total is None
+        assert play.s1.topology_state.aggregate_share is None
     assert kinds(play.send_to_s1(*verified[last])) == [AggregateShare]
 
 
@@ -450,7 +450,7 @@ def after_the_sum(stage):
         for statement in about:
             play.send_to_s1(statement)
     play.send_to_s1(accepted)
-    assert play.s1.topology_state.total is not None
+    assert play.s1.topology_state.aggregate_share is not None
     return play
 
 

@@ -160,7 +160,7 @@ class CoordinatorRules(ABC):
         """The rows that a participant's message concerns; None if it may concern all of them."""
         return None
 
-    def sent_once(self, s: Coordinator) -> bytes:
+    def aggregate_share_hash(self, s: Coordinator) -> bytes:
         """Hash of the aggregate share, which must never change once sent; zeros before that."""
         return bytes(32)
 

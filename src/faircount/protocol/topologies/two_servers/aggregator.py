@@ -472,7 +472,7 @@ def _fix_accepted(s: Aggregator, rows: StepRows, revealed: bytes) -> aggregator.
     return aggregator.sign_statement(
         s,
         message,
-        partial_sum=_sum_parts(s, rows, (revealed, s.committed_value), members),
+        partial_sum=_make_aggregate_share(s, rows, (revealed, s.committed_value), members),
         topology_state=ServersProgress(earlier_hashes(s)),
         phase=advance(s.phase, Phase.AGGREGATED),
     )
@@ -491,8 +491,10 @@ def _join_bitmaps(s: Aggregator, bitmaps: Iterable[bytes]) -> bytes:
     return bits_of(np.concatenate(joined))
 
 
-def _sum_parts(s: Aggregator, rows: StepRows, values: RevealedValues, members: bytes) -> Residues:
-    """The aggregator's sum over the accepted reports of all parts.
+def _make_aggregate_share(
+    s: Aggregator, rows: StepRows, values: RevealedValues, members: bytes
+) -> Residues:
+    """The aggregator's aggregate share over the accepted reports of all parts.
 
     Where reports are proven, coins are placed and the server's noise is added.
     """

@@ -205,7 +205,7 @@ class TwoServersCoordinator(CoordinatorRules):
             return ()
         if s.reservation is None:
             return (coordinator.to_aggregator(s, get_part(s, rows, 0)),)
-        aggregate_share = servers_state(s).total
+        aggregate_share = servers_state(s).aggregate_share
         if aggregate_share is not None:
             return (coordinator.to_aggregator(s, aggregate_share),)
         number = 0
@@ -285,7 +285,7 @@ class TwoServersCoordinator(CoordinatorRules):
             and s.params.proven
             and s.final is None
             and s.reservation is not None
-            and servers_state(s).total is None
+            and servers_state(s).aggregate_share is None
             and message.manifest_hash == s.manifest_hash
             # check: verified-part-exists - the aggregator fills the disk with made-up parts
             and message.number in part_numbers(s)
@@ -339,18 +339,20 @@ class TwoServersCoordinator(CoordinatorRules):
                 return coordinator.abort_without_aggregator(
                     s, rows, aggregator_contradiction(NOT_CONFIRMED)
                 )
-            total = _sum_accepted(s, shares_to_add(s, rows, accepted), accepted)
+            total = _make_aggregate_share(s, shares_to_add(s, rows, accepted), accepted)
         except LostReportError:
             return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
         accepted_hash = sha256(s.accepted.signed.payload).digest()
         message = AggregateShare(s.params.survey, accepted_hash, pack(total, s.params.q))
         # Stored before it is sent. The copies of the reports are not needed any more: no other sum
         # is ever made.
-        return replace(s, topology_state=replace(servers_state(s), copies=(), total=message)), ()
+        return replace(
+            s, topology_state=replace(servers_state(s), copies=(), aggregate_share=message)
+        ), ()
 
-    def sent_once(self, s: Coordinator) -> bytes:
+    def aggregate_share_hash(self, s: Coordinator) -> bytes:
         """The hash of the one aggregate share; zeros before there is one."""
-        aggregate_share = servers_state(s).total
+        aggregate_share = servers_state(s).aggregate_share
         if aggregate_share is None:
             return bytes(32)
         return sha256(encode(aggregate_share)).digest()
@@ -439,7 +441,7 @@ class TwoServersCoordinator(CoordinatorRules):
 
     def is_complete(self, s: Coordinator, rows: StepRows) -> bool:
         """Whether the aggregate share is stored, or every report of the manifest is, unchanged."""
-        return servers_state(s).total is not None or has_all_reports(s, rows)
+        return servers_state(s).aggregate_share is not None or has_all_reports(s, rows)
 
     def scrub(self, s: Coordinator, rows: StepRows) -> Coordinator:
         """The state when the survey is over, without shares and without the secret of its noise.
@@ -451,7 +453,7 @@ class TwoServersCoordinator(CoordinatorRules):
             rows.scrub(table)
         return replace(
             s,
-            topology_state=replace(servers_state(s), copies=(), total=None),
+            topology_state=replace(servers_state(s), copies=(), aggregate_share=None),
             # check: noise-secret-deleted - whoever learns the secret later can subtract the noise
             noise_secret=b"",
         )
@@ -557,7 +559,9 @@ def _set_problem(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> s
     return None
 
 
-def _sum_accepted(s: Coordinator, shares: Iterable[bytes], accepted: AcceptedReports) -> Residues:
+def _make_aggregate_share(
+    s: Coordinator, shares: Iterable[bytes], accepted: AcceptedReports
+) -> Residues:
     """The coordinator's aggregate share.
 
     Where reports are proven, coins are placed and the server's noise is added.

@@ -65,7 +65,7 @@ class ServersState(PartsState):
     # The hash of the copy of every part (`PartReports`); empty if it did not make this manifest.
     copies: tuple[bytes, ...] = ()
     # The one aggregate share. It is stored before it is sent, and no other one ever leaves.
-    total: AggregateShare | None = None
+    aggregate_share: AggregateShare | None = None
 
 
 def servers_state(s: Coordinator) -> ServersState:
