@@ -27,7 +27,7 @@ from faircount.protocol.topologies.two_servers.reports import (
     report_layout_of,
 )
 from faircount.protocol.topologies.two_servers.user import expansion_info, respond, seed_info
-from faircount.protocol.wire.digests import merkle_root, roster_leaves, tagged_hash
+from faircount.protocol.wire.digests import entry_leaves, merkle_root, tagged_hash
 from table import Row, markdown
 
 USERS = REPORTS_PER_PART
@@ -122,7 +122,7 @@ class Answered:
         for _ in range(COMPUTED):
             compute_verifier_shares(self.query, [report.share for report in self.reports])
         keys = [report.public_key for report in self.reports]
-        merkle_root(roster_leaves(zip(users, keys, strict=True)))
+        merkle_root(entry_leaves(zip(users, keys, strict=True)))
 
     def _of_aggregator(self) -> None:
         params = self.survey.params
@@ -148,7 +148,7 @@ class Answered:
             (report.public_key for report in self.reports),
             strict=True,
         )
-        merkle_root(roster_leaves(entries))
+        merkle_root(entry_leaves(entries))
 
     @property
     def query(self) -> Query:

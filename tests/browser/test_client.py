@@ -38,7 +38,7 @@ from faircount.protocol.roles.coordinator import coordinator_step, end_phase
 from faircount.protocol.simulator import converse, result_of, set_up
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.codec import parse
-from faircount.protocol.wire.digests import audit_path, build_tree, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import audit_path, build_tree, entry_leaves, merkle_root
 from faircount.protocol.wire.messages import Acknowledgement
 
 HERE = Path(__file__).parent
@@ -225,11 +225,11 @@ console.log(JSON.stringify(found));
 def test_a_proof_for_a_tree_of_another_size_proves_nothing() -> None:
     """In trees of three and of four entries the first one has a path of the same form."""
     entries = [(bytes([at]) * 16, bytes([at]) * 32) for at in range(3)]
-    tree = build_tree(roster_leaves(entries))
+    tree = build_tree(entry_leaves(entries))
     path = [node.hex() for node in audit_path(tree, 0)]
     user, key = entries[0]
     given = {
-        "root": merkle_root(roster_leaves(entries)).hex(),
+        "root": merkle_root(entry_leaves(entries)).hex(),
         "included": 3,
         "user": user.hex(),
         "key": key.hex(),

@@ -33,7 +33,7 @@ from faircount.protocol.survey.endings import (
 from faircount.protocol.survey.phases import Phase, advance
 from faircount.protocol.survey.remaining_privacy import keeps_promise
 from faircount.protocol.wire.codec import Message, encode
-from faircount.protocol.wire.digests import members_of, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import entry_leaves, members_of, merkle_root
 from faircount.protocol.wire.messages import Published, Reason, reject
 from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.signing import Statement
@@ -164,7 +164,7 @@ def has_enough_members(s: Coordinator, places: Sequence[int]) -> bool:
 def inclusion_root(s: Coordinator, places: Sequence[int]) -> bytes:
     """Merkle root of the members at these places."""
     members = (s.roster[place] for place in places)
-    return merkle_root(roster_leaves((member.user, member.public_key) for member in members))
+    return merkle_root(entry_leaves((member.user, member.public_key) for member in members))
 
 
 def record_sum(

@@ -125,10 +125,10 @@ def test_a_coordinator_that_was_rolled_back_sends_no_second_sum(stage) -> None:
 
 
 def _root(s1, count: int) -> bytes:
-    from faircount.protocol.wire.digests import merkle_root, roster_leaves
+    from faircount.protocol.wire.digests import entry_leaves, merkle_root
 
     return merkle_root(
-        roster_leaves((entry.user, entry.public_key) for entry in s1.manifest.entries[:count])
+        entry_leaves((entry.user, entry.public_key) for entry in s1.manifest.entries[:count])
     )
 
 

@@ -44,7 +44,7 @@ from faircount.protocol.topologies.two_servers.reports import (
     unpack_verifier_shares,
 )
 from faircount.protocol.wire.codec import encode, parse
-from faircount.protocol.wire.digests import bitmap, marks_of, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, marks_of, merkle_root
 from faircount.protocol.wire.messages import (
     FinalStatement,
     InclusionProof,
@@ -689,7 +689,7 @@ def tell_history(play, last: BatchManifest, earlier, *statements) -> list:
 
 
 def accept_all(manifest: BatchManifest, entries) -> AcceptedReports:
-    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
+    root = merkle_root(entry_leaves((entry.user, entry.public_key) for entry in entries))
     return AcceptedReports(
         manifest.survey, hash_of(manifest), bitmap(range(len(entries)), len(entries)), root
     )

@@ -45,7 +45,7 @@ from faircount.protocol.topologies.two_servers.proofs import ReportLayout
 from faircount.protocol.wire import signing
 from faircount.protocol.wire.codec import Party, parse
 from faircount.protocol.wire.crypto import IdealCrypto
-from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, members_of, merkle_root
 from faircount.protocol.wire.messages import Aborted, ShareBatch
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack, unpack
@@ -310,7 +310,7 @@ def with_members(run: Run, marks: np.ndarray) -> Run:
     accepted = replace(
         run.accepted,
         members=bitmap(members, len(OUTCOMES)),
-        root=merkle_root(roster_leaves(entries)),
+        root=merkle_root(entry_leaves(entries)),
     )
     return replace(run, accepted=accepted)
 

@@ -38,7 +38,7 @@ from faircount.protocol.topologies.two_servers.reports import (
 )
 from faircount.protocol.topologies.two_servers.verification import PartVerifier, PartWork
 from faircount.protocol.wire.codec import encode, parse
-from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, merkle_root
 from faircount.protocol.wire.messages import Aborted, Reason, ShareBatch, SyncRequest
 
 ORDERS = list(permutations(range(3)))
@@ -311,7 +311,7 @@ def show(play, parts, accepted):
 def without_last(play, accepted: AcceptedReports) -> AcceptedReports:
     """The set without the last report, under its right root."""
     entries = list(iterate_entries(play.s1.state, play.s1.view))[:-1]
-    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
+    root = merkle_root(entry_leaves((entry.user, entry.public_key) for entry in entries))
     return replace(accepted, members=bitmap(range(5), 6), root=root)
 
 

@@ -64,8 +64,8 @@ from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import (
     MerkleFrontier,
     bits_of,
+    entry_leaves,
     marks_of,
-    roster_leaves,
 )
 from faircount.protocol.wire.messages import (
     Reason,
@@ -413,7 +413,7 @@ def _count_parts(s: Aggregator, rows: StepRows, progress: ServersProgress) -> Se
         entries = get_part(s, rows, number).entries
         marks = marks_of(_verification(rows, number).members, len(entries))
         accepted = compress(entries, () if marks is None else marks.tolist())
-        leaves = roster_leaves(
+        leaves = entry_leaves(
             ((entry.user, entry.public_key) for entry in accepted), progress.accepted.count
         )
         progress = replace(

@@ -84,7 +84,7 @@ from faircount.protocol.topologies.two_servers.reports import (
 )
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
-from faircount.protocol.wire.digests import merkle_root, roster_leaves
+from faircount.protocol.wire.digests import entry_leaves, merkle_root
 from faircount.protocol.wire.messages import (
     FinalStatement,
     NotReady,
@@ -552,7 +552,7 @@ def _set_problem(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> s
     ):
         return f"it named {members} reports to add up, {params.minimum} are needed"
     entries = accepted_entries(s, rows, accepted)
-    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
+    root = merkle_root(entry_leaves((entry.user, entry.public_key) for entry in entries))
     # check: set-root - inclusion would be proven for another set than was added up
     if accepted.root != root:
         return OTHER_ROOT
