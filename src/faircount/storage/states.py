@@ -137,16 +137,16 @@ _COMPUTED = {
 _SELECT = f"SELECT {', '.join(_COMPUTED.get(name, name) for name in _FIELDS)} FROM surveys"  # noqa: S608 - names of our own columns
 
 
-async def find(tx: Transaction, survey: bytes, *, change: bool = False) -> SurveyRow | None:
-    """Find a survey; with `change`, nobody else changes anything of it until this transaction ends.
+async def find(tx: Transaction, survey: bytes, *, for_update: bool = False) -> SurveyRow | None:
+    """Find a survey; `for_update` locks it for others until this transaction ends.
 
     A transaction that changes a survey takes this lock before any other lock that concerns it, so
     that no two of them wait for each other.
     """
-    if change:
+    if for_update:
         # check: survey-lock - a report would be acknowledged after the manifest is fixed
         await tx.lock(survey)
-    fetch = tx.fetch_one_for_update if change else tx.fetch_one
+    fetch = tx.fetch_one_for_update if for_update else tx.fetch_one
     found = await fetch(f"{_SELECT} WHERE id = ?", survey)
     return None if found is None else SurveyRow.of(found)
 

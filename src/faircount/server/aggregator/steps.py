@@ -147,12 +147,12 @@ class AggregatorSteps:
         row = await states.find(tx, survey)
         if row is None:
             raise not_found("survey")
-        ledger = await ledger_of(tx, parse_parameters(row.params).population, change=False)
+        ledger = await ledger_of(tx, parse_parameters(row.params).population, for_update=False)
         return Read(row, ledger, await self.states.load(tx, row, ledger))
 
     async def _is_unchanged(self, tx: Transaction, read: Read) -> bool:
         """Whether survey and ledger are as they were read; locks both in this transaction."""
-        now = await states.find(tx, read.row.id, change=True)
+        now = await states.find(tx, read.row.id, for_update=True)
         ledger = await ledger_of(tx, read.ledger.population)
         return now is not None and (now.version, ledger) == (read.row.version, read.ledger)
 
@@ -258,14 +258,14 @@ def _place(survey: bytes) -> bytes:
 
 
 async def ledger_of(
-    tx: Transaction, population: str, caller: Caller | None = None, *, change: bool = True
+    tx: Transaction, population: str, caller: Caller | None = None, *, for_update: bool = True
 ) -> Ledger:
     """The ledger of a population.
 
     caller: if given, the owner of the population; others are refused
-    change: whether to lock the row, so that nobody else changes it before this transaction ends
+    for_update: whether to lock the row until this transaction ends
     """
-    fetch = tx.fetch_one_for_update if change else tx.fetch_one
+    fetch = tx.fetch_one_for_update if for_update else tx.fetch_one
     found = await fetch("SELECT owner, ledger FROM populations WHERE name = ?", population)
     if (
         found is None

@@ -189,7 +189,7 @@ class Scheduler:
             # Another worker is ending it. Those who take its last reports are waited for.
             if not await tx.try_lock(b"ending/" + survey):
                 return False
-            row = await states.find(tx, survey, change=True)
+            row = await states.find(tx, survey, for_update=True)
             # Checked again under the lock: another worker may have ended it since we looked.
             if row is None or row.due_at is None or row.due_at > server.clock():
                 return False

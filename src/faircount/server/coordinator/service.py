@@ -83,7 +83,7 @@ INVITED = "invited"
 
 T = TypeVar("T")
 
-Change = Callable[[Loaded[Coordinator]], Step[Coordinator]]
+MakeStep = Callable[[Loaded[Coordinator]], Step[Coordinator]]
 """Makes a step that may read any row of the survey. It waits for the database, so it runs in a
 thread.
 """
@@ -211,13 +211,13 @@ class CoordinatorService:
 
     # --- steps of the whole survey
 
-    async def change(self, tx: Transaction, row: SurveyRow, change: Change) -> Out:
+    async def change(self, tx: Transaction, row: SurveyRow, make_step: MakeStep) -> Out:
         """Make and write a step, in a transaction that has locked the survey's row.
 
         Returns the messages for the aggregator.
         """
         before = await self.states.load(tx, row)
-        step = await asyncio.to_thread(change, before)
+        step = await asyncio.to_thread(make_step, before)
         return await self._save_for_all(tx, before, step)
 
     async def _save_for_all(
@@ -299,7 +299,7 @@ class CoordinatorService:
     async def receive_statement(self, survey: bytes, statement: Message) -> Out:
         """Handle a statement of the aggregator, and return the messages to send next."""
         async with self.server.database.write() as tx:
-            row = await states.find(tx, survey, change=True)
+            row = await states.find(tx, survey, for_update=True)
             if row is None or row.main_nonce is None:
                 return ()
             out = await self.change(tx, row, lambda loaded: self._anchored_step(loaded, statement))
@@ -316,7 +316,7 @@ class CoordinatorService:
     async def end_without_aggregator(self, survey: bytes) -> None:
         """Abort a survey that a restored aggregator has lost, and send nothing more about it."""
         async with self.server.database.write() as tx:
-            row = await states.find(tx, survey, change=True)
+            row = await states.find(tx, survey, for_update=True)
             if row is not None and row.main_nonce is not None and row.phase not in FINAL:
                 ending = Ending(EndCode.AGGREGATOR_RESTORED)
                 await self.change(
@@ -389,7 +389,7 @@ class CoordinatorService:
         """
         now = self.server.clock()
         async with self.server.database.write() as tx:
-            row = await states.find(tx, survey, change=True)
+            row = await states.find(tx, survey, for_update=True)
             # Another worker may have held it, or the owner extended it, since we looked.
             if row is None or row.held_since is not None or (row.due_at or now + 1) > now:
                 return
