@@ -60,13 +60,13 @@ from faircount.storage.pages import (
 )
 
 S = TypeVar("S", bound=Coordinator | Aggregator)
-USERS = "first_messages"
+FIRST_MESSAGES = "first_messages"
 """The coordinator's table with a row for everybody who has enrolled or responded."""
 
 WITHDRAWN = "withdrawn"
 """The coordinator's table with a row for everybody who has withdrawn."""
 
-PEOPLE = "mac_keys"
+MAC_KEYS = "mac_keys"
 """The aggregator's table with a row for everybody who is invited."""
 
 MAIN_ROW = "main"
@@ -113,6 +113,11 @@ class SurveyRow:
     extended: int
     # How many workers take reports of this survey under the shared lock.
     workers: int = 0
+
+    @property
+    def has_state(self) -> bool:
+        """Whether the survey has a state: at the coordinator, whether it was opened."""
+        return self.main_nonce is not None
 
     @property
     def responses(self) -> int:
@@ -308,7 +313,7 @@ class States(Generic[S]):
                 rows[stored.key] = StoredRow(read_value(stored.value), stored.hash, stored.kept)
             return rows
 
-        return PagedRows(read, {USERS: row.participants, PEOPLE: row.invited})
+        return PagedRows(read, {FIRST_MESSAGES: row.participants, MAC_KEYS: row.invited})
 
     def _page_sink(self, tx: Transaction, keys: "RowKeys", paged: PagedRows) -> RowSink:
         loop = asyncio.get_running_loop()
@@ -471,12 +476,12 @@ class States(Generic[S]):
 
 def _count_new(step: Step[S]) -> int:
     """How many enrol or respond in this step for the first time."""
-    return sum(write.table == USERS and write.is_new for write in step.rows)
+    return sum(write.table == FIRST_MESSAGES and write.is_new for write in step.rows)
 
 
 def _is_new_report(write: RowWrite) -> bool:
     """Whether this is a row that was not there: of a report, or of its key."""
-    return write.is_new and write.table in (USERS, "keys")
+    return write.is_new and write.table in (FIRST_MESSAGES, "keys")
 
 
 def _count_withdrawn(step: Step[S]) -> int:
@@ -489,7 +494,9 @@ def _count_withdrawn(step: Step[S]) -> int:
     if not new:
         return 0
     # A withdrawal deletes the first message, except on a roster, which stays as it was confirmed.
-    known = {write.key for write in step.rows if write.table == USERS and write.value is None}
+    known = {
+        write.key for write in step.rows if write.table == FIRST_MESSAGES and write.value is None
+    }
     if isinstance(step.state, Coordinator):
         known.update(entry.user for entry in step.state.roster)
     return len(new & known)

@@ -60,7 +60,7 @@ class Workers:
     async def stored(self) -> int:
         """Reports in the database."""
         async with self.first.s1.server.database.read() as tx:
-            return await states.count_rows(tx, self.survey.params.survey, states.USERS)
+            return await states.count_rows(tx, self.survey.params.survey, states.FIRST_MESSAGES)
 
     async def result(self) -> dict[str, Any]:
         """The result of the survey, which was closed."""

@@ -115,7 +115,7 @@ class AggregatorSteps:
             return
         # Encrypted under the key of its survey, and destroyed with it.
         key = self.server.keys.get(state_key_name(other.id, other.generation))
-        started = key.decrypt(_place(other.id), bytes(found["encrypted"]))
+        started = key.decrypt(_associated_data(other.id), bytes(found["encrypted"]))
         if (other.id, started) != (survey, body):
             await self._attempt(other.id, started, MemoryRows(), in_worker=False)
 
@@ -169,8 +169,10 @@ class AggregatorSteps:
             recorded = await tx.execute(
                 "INSERT INTO started_steps (population, survey, encrypted) VALUES (?, ?, ?) ON "
                 "CONFLICT (population) DO NOTHING",
-                read.ledger.population, read.row.id, key.encrypt(_place(read.row.id), body),
-            )  # fmt: skip
+                read.ledger.population,
+                read.row.id,
+                key.encrypt(_associated_data(read.row.id), body),
+            )
             if recorded:
                 return True
             # A step that this survey started before a crash may be recorded again. One of another
@@ -253,7 +255,7 @@ def _log_reservation(before: Ledger, after: Ledger) -> None:
         _log.info("reserved", extra={"population": after.population, "number": len(after.heads)})
 
 
-def _place(survey: bytes) -> bytes:
+def _associated_data(survey: bytes) -> bytes:
     return b"begun" + survey
 
 

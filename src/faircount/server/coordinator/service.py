@@ -186,7 +186,7 @@ class CoordinatorService:
             is_made_again = row.params != params.published
             if is_made_again:
                 self.server.parameter_cache.pop(survey, None)
-            if is_made_again or row.main_nonce is None:
+            if is_made_again or not row.has_state:
                 early = reject(Reason.EARLY, "the survey is not open yet: come back later")
                 return [(early,)] * len(messages)
             if worker is not None:
@@ -290,7 +290,7 @@ class CoordinatorService:
         """What a function finds in a survey, in a thread; None before the survey is open."""
         async with self.server.database.read() as tx:
             row = await states.find(tx, survey)
-            if row is None or row.main_nonce is None:
+            if row is None or not row.has_state:
                 return None
             return await asyncio.to_thread(look, await self.states.load(tx, row))
 
@@ -300,7 +300,7 @@ class CoordinatorService:
         """Handle a statement of the aggregator, and return the messages to send next."""
         async with self.server.database.write() as tx:
             row = await states.find(tx, survey, for_update=True)
-            if row is None or row.main_nonce is None:
+            if row is None or not row.has_state:
                 return ()
             out = await self.change(tx, row, lambda loaded: self._anchored_step(loaded, statement))
             await _store_reservation(tx, row, statement)
@@ -317,7 +317,7 @@ class CoordinatorService:
         """Abort a survey that a restored aggregator has lost, and send nothing more about it."""
         async with self.server.database.write() as tx:
             row = await states.find(tx, survey, for_update=True)
-            if row is not None and row.main_nonce is not None and row.phase not in FINAL:
+            if row is not None and row.has_state and row.phase not in FINAL:
                 ending = Ending(EndCode.AGGREGATOR_RESTORED)
                 await self.change(
                     tx,
@@ -452,7 +452,9 @@ class CoordinatorService:
             if row is None or row.owner != caller.id:
                 raise not_found("survey")
             found = await tx.fetch_all(
-                "SELECT key FROM state_rows WHERE survey = ? AND store = ?", survey, states.USERS
+                "SELECT key FROM state_rows WHERE survey = ? AND store = ?",
+                survey,
+                states.FIRST_MESSAGES,
             )
         return sorted(bytes(record["key"]) for record in found)
 
@@ -579,7 +581,7 @@ async def _open_survey(tx: Transaction, survey: bytes, caller: Caller) -> Survey
 
 def _check_open(row: SurveyRow) -> None:
     """Refuse changes to a survey that is not open yet, or over."""
-    if row.main_nonce is None:
+    if not row.has_state:
         raise conflict("this survey is not open yet").with_code("not_open")
     if row.phase in FINAL:
         detail = f"this survey is {row.phase}: nothing about it can be changed"
