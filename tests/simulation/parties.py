@@ -30,7 +30,7 @@ from faircount.protocol.roles.anchor import (
 )
 from faircount.protocol.roles.client import ClientState, has_progressed
 from faircount.protocol.roles.stored import decode_state, encode_state
-from faircount.protocol.simulator import MOST_EXCHANGES, SurveySetup, set_up
+from faircount.protocol.simulator import MAX_EXCHANGES, SurveySetup, set_up
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.topologies.explicit.messages import SumRequest
 from faircount.protocol.topologies.masked.messages import MaskedSumRequest
@@ -56,7 +56,7 @@ from simulation.disk import Backup, Disk
 from simulation.monitor import Monitor
 from simulation.trial_sheets import trial_sheet
 
-MOST_SERVER_MESSAGES = 400
+MAX_SERVER_MESSAGES = 400
 """Messages between the servers after which they count as never stopping."""
 
 RECOVERY_ROUNDS = 25
@@ -185,7 +185,7 @@ class Simulation:
 
     def deliver_all(self) -> None:
         """Everything between the servers arrives, in order."""
-        for _ in range(MOST_SERVER_MESSAGES):
+        for _ in range(MAX_SERVER_MESSAGES):
             if not self.in_transit:
                 return
             self.deliver(self.in_transit.pop(0))
@@ -256,7 +256,7 @@ class Simulation:
 
     def visit(self, at: int) -> None:
         """A client polls and does all that there is to do."""
-        for _ in range(MOST_EXCHANGES):
+        for _ in range(MAX_EXCHANGES):
             if not self.exchange(at):
                 return
 

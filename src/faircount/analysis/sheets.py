@@ -39,8 +39,8 @@ Reader = Callable[[Cells], Answer]
 
 # Numbers of a table have fewer characters, and exponents of fewer digits: "1e999999999" would be
 # computed for minutes.
-_MOST_DIGITS = 400
-_MOST_EXPONENT = 3
+_MAX_DIGITS = 400
+_MAX_EXPONENT = 3
 
 # Stands for a cell that is neither a value nor a list; it is none of the answers.
 _NO_ANSWER = object()
@@ -309,7 +309,7 @@ def _number_reader(question: Number | Bands) -> Reader:
 
 def _parse_number(text: str) -> Fraction:
     exponent = text.lower().partition("e")[2].lstrip("+-")
-    if len(text) > _MOST_DIGITS or len(exponent) > _MOST_EXPONENT:
+    if len(text) > _MAX_DIGITS or len(exponent) > _MAX_EXPONENT:
         raise _UnreadableError("not a number of a usual size")
     try:
         return Fraction(text)

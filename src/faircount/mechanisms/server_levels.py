@@ -37,7 +37,7 @@ from faircount.core.errors import ParameterError
 from faircount.core.questions import Constraint, OneOf, QuestionGroup, Questionnaire, Sheet, YesNo
 from faircount.core.questions.blocks import Weights
 from faircount.core.questions.choices import ChoiceQuestion
-from faircount.core.questions.questionnaire import MOST_BITS
+from faircount.core.questions.questionnaire import MAX_BITS
 from faircount.core.validation import check_epsilon, check_integer
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.joint_noise.balls import CubeBall
@@ -80,10 +80,10 @@ class ServerLevels(ServerSheets):
         _ = self.choices  # refuses all other kinds
         # check: base-epsilon - groups that spend more break the promise of the strongest level
         self.questionnaire.check_groups(self.groups, self.levels[0].epsilon)
-        if self.answer_bits > MOST_BITS:
+        if self.answer_bits > MAX_BITS:
             raise ParameterError(
                 f"with levels the questions have {self.answer_bits:,} bits together, and "
-                f"{MOST_BITS:,} are possible: ask less, or offer fewer answers"
+                f"{MAX_BITS:,} are possible: ask less, or offer fewer answers"
             )
         super().__post_init__()
         for noise in self.second_noises:

@@ -57,7 +57,7 @@ Progress = Callable[[int], None]
 Meter = Callable[[int, Message, Message], None]
 """Called with a participant's number, a request of the client, and the coordinator's response."""
 
-MOST_EXCHANGES = 12
+MAX_EXCHANGES = 12
 """More requests than a client has on one visit: bounds the loop for one that is always refused."""
 
 CLIENTS_PER_GROUP = 64
@@ -227,7 +227,7 @@ def visit(
         meter: called for every exchange
     """
     # A loop with an end: a mistake in a client fails a test instead of hanging it.
-    for _ in range(MOST_EXCHANGES):
+    for _ in range(MAX_EXCHANGES):
         requests = dict[int, Message]()
         for user in users:
             request = client.next_message(states[user])

@@ -615,7 +615,7 @@ def test_an_epsilon_without_a_useful_table_is_refused() -> None:
 
 def test_a_table_that_would_keep_a_phone_busy_is_refused(monkeypatch) -> None:
     """Powers for 400 counts have 1,712 bits; a smaller limit than the real one is cheaper."""
-    limit = "faircount.mechanisms.joint_noise.radius.MOST_TABLE_BITS"
+    limit = "faircount.mechanisms.joint_noise.radius.MAX_TABLE_BITS"
     monkeypatch.setattr(limit, 1 << 20)
     with pytest.raises(ParameterError, match="400 counts together has more than 612 radii"):
         radius_table((CubeBall(400),), ONE // 10)

@@ -39,9 +39,9 @@ NOT_APPLICABLE_LABEL = "does not apply"
 NO_ANSWER_LABEL = "no answer"
 
 # A finer number would make the law of its noise too long; a larger step loses next to nothing.
-MOST_STEPS = 10_000
+MAX_STEPS = 10_000
 
-MOST_TEXT = 1000
+MAX_TEXT = 1000
 """Characters of a question or an answer."""
 
 # Largest number in a question: estimates are doubles, and sums of them must be, too.
@@ -145,8 +145,8 @@ class Question(ABC):
 
 def check_text(name: str, text: object) -> str:
     """Return a text that people can read, or raise."""
-    if not isinstance(text, str) or not text.strip() or len(text) > MOST_TEXT:
-        raise ParameterError(f"{name} must be a text of at most {MOST_TEXT} characters")
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_TEXT:
+        raise ParameterError(f"{name} must be a text of at most {MAX_TEXT} characters")
     # A lone half of a surrogate pair can be neither printed nor written to a file.
     if any(unicodedata.category(character) == "Cs" for character in text):
         raise ParameterError(f"{name} has a character that is not valid Unicode")

@@ -20,10 +20,10 @@ from faircount.core.questions.translations import (
 Sheet = tuple[Answer, ...]
 """One person's canonical answers, one per question."""
 
-MOST_BITS = 2600
+MAX_BITS = 2600
 """Bits of a sheet: the proof of a longer one would take seconds in a browser."""
 
-MOST_QUESTIONS = 100
+MAX_QUESTIONS = 100
 """Every question has at most one constraint, so this bounds the constraints as well."""
 
 EPSILON_BITS = 128
@@ -70,8 +70,8 @@ class Questionnaire:
     translations: tuple[Translation, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.questions) <= MOST_QUESTIONS:
-            raise ParameterError(f"a questionnaire has 1 to {MOST_QUESTIONS} questions")
+        if not 1 <= len(self.questions) <= MAX_QUESTIONS:
+            raise ParameterError(f"a questionnaire has 1 to {MAX_QUESTIONS} questions")
         if self.title != "":
             check_text("title", self.title)
         if self.language != "":
@@ -114,9 +114,9 @@ class Questionnaire:
 
     def check_size(self) -> None:
         """Refuse a sheet that is too long for its proof, or for the tables of its noise."""
-        if self.bits > MOST_BITS:
+        if self.bits > MAX_BITS:
             raise ParameterError(
-                f"the questions have {self.bits:,} bits together, and {MOST_BITS:,} are possible: "
+                f"the questions have {self.bits:,} bits together, and {MAX_BITS:,} are possible: "
                 "ask less, or offer fewer answers"
             )
 

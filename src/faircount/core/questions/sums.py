@@ -15,7 +15,7 @@ from faircount.core.questions.blocks import (
     number_weights,
 )
 from faircount.core.questions.question import (
-    MOST_STEPS,
+    MAX_STEPS,
     Question,
     check_exact,
     check_items,
@@ -123,9 +123,9 @@ class Number(SumQuestion):
         steps = (self.high - self.low) / self.step
         if steps.denominator != 1:
             raise ParameterError("step must divide the range from low to high")
-        if steps > MOST_STEPS:
+        if steps > MAX_STEPS:
             raise ParameterError(
-                f"a number may have {MOST_STEPS:,} steps from low to high, not {int(steps):,}: "
+                f"a number may have {MAX_STEPS:,} steps from low to high, not {int(steps):,}: "
                 "choose a larger step"
             )
 

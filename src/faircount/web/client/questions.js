@@ -30,7 +30,7 @@ import { insist } from "./refusal.js";
 import { hasExactly, isCount } from "./shapes.js";
 
 const COMMON = ["kind", "text", "skip", "only_if"];
-const MOST_STEPS = 10_000n; // a finer number would make the law of its noise too long
+const MAX_STEPS = 10_000n; // a finer number would make the law of its noise too long
 
 /** A published question, checked. */
 export function readQuestion(plain) {
@@ -122,7 +122,7 @@ function readNumber(plain) {
   insist(step > 0n && low < high, "malformed", "a number needs low < high and a step above 0");
   const range = high - low;
   insist(range % step === 0n, "malformed", "the step of a number must divide its range");
-  insist(range / step <= MOST_STEPS, "malformed", "a number has too many steps");
+  insist(range / step <= MAX_STEPS, "malformed", "a number has too many steps");
   return sumForm(plain, Number(range / step), origin, unit);
 }
 

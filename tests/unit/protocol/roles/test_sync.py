@@ -19,7 +19,7 @@ from faircount.protocol import (
 from faircount.protocol.peers.messages import AcceptedMembers
 from faircount.protocol.roles.coordinator import Coordinator, start_resync
 from faircount.protocol.roles.reissue import reissue
-from faircount.protocol.simulator import MOST_EXCHANGES, converse
+from faircount.protocol.simulator import MAX_EXCHANGES, converse
 from faircount.protocol.topologies.masked.messages import ReadyForTotal, Unrecoverable
 from faircount.protocol.topologies.two_servers.messages import AcceptedReports
 from faircount.protocol.topologies.two_stage.messages import AnnouncementReply, Election
@@ -61,7 +61,7 @@ def _later(before: Simulation) -> Simulation:
         before.s1.copy(), before.s2.copy(), list(before.devices), before.crypto,
     )  # fmt: skip
     for at in range(5):
-        for _ in range(MOST_EXCHANGES):
+        for _ in range(MAX_EXCHANGES):
             if not world.exchange(at):
                 break
     world.s1, out = world.s1.do(end_phase)

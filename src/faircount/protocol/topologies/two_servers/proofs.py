@@ -48,7 +48,7 @@ from faircount.sharing.interpolation import (
 )
 from faircount.sharing.products import Words, matrix_product, polynomial_product
 
-MOST_BITS = 2600
+MAX_BITS = 2600
 """Beyond this size, proofs with square-root gadgets (as in Prio3) are smaller than these."""
 
 
@@ -99,9 +99,9 @@ def report_layout(
             report could satisfy modulo q
     """
     bits = answer_bits + coins
-    if bits > MOST_BITS:
+    if bits > MAX_BITS:
         raise ParameterError(
-            f"a report has {bits} bits, and reports of at most {MOST_BITS} are proven here: offer "
+            f"a report has {bits} bits, and reports of at most {MAX_BITS} are proven here: offer "
             "fewer answers, or use a mechanism without proofs"
         )
     # Each bit needs a point of F_q of its own.
