@@ -71,7 +71,7 @@ function checkGroups(groups, count) {
   const named = groups.flatMap((group) => group.questions);
   const areNumbers = named.every((number) => isCount(number) && number < count);
   const isPartition = areNumbers && named.length === count && new Set(named).size === count;
-  // check: page-question-groups - a question in no group is opened without noise
+  // check: page-question-groups - a question in no group is published without noise
   insist(isPartition, "malformed", "every question must be in exactly one group");
 }
 

@@ -22,7 +22,7 @@ const MAX_BITS = 2600;
 
 /**
  * The layout of a proven report: {q, coins, degree, width, proof}. A sheet has `bits` bits, which
- * satisfy `constraints` and are opened as `cells` sums; coins may follow them.
+ * satisfy `constraints` and are published as `cells` sums; coins may follow them.
  */
 export function reportLayout(q, { bits, coins, constraints, cells }, users) {
   const size = bits + coins;
