@@ -18,18 +18,18 @@ from faircount.core.questions import OneOf, Questionnaire
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS, encode, end_phase
-from faircount.protocol.roles.coordinator import coordinate_many
+from faircount.protocol.roles.coordinator import coordinator_step_for_many
 from faircount.protocol.roles.limits import decode_upload
 from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.survey.invitations import user_id, verify_entry_mac
 from faircount.protocol.topologies.two_servers.messages import REPORTS_PER_PART, Report
+from faircount.protocol.topologies.two_servers.proofs import Query, query_at, query_point
 from faircount.protocol.topologies.two_servers.reports import (
     compute_verifier_shares,
     report_layout_of,
 )
 from faircount.protocol.topologies.two_servers.user import expansion_info, respond, seed_info
-from faircount.protocol.topologies.two_servers.validity import Query, query_at, query_point
-from faircount.protocol.wire.digests import merkle_root, roster_leaves, tagged_hash
+from faircount.protocol.wire.digests import entry_leaves, merkle_root, tagged_hash
 from table import Row, markdown
 
 USERS = REPORTS_PER_PART
@@ -95,7 +95,7 @@ class Answered:
         for first in range(0, USERS, GROUP):
             group = bodies[first : first + GROUP]
             reports = [decode_upload(self.survey.params, body) for body in group]
-            step, _ = coordinate_many(s1.state, reports, s1.rows)
+            step, _ = coordinator_step_for_many(s1.state, reports, s1.rows)
             s1 = s1.after(step)
         s1, out = s1.do(end_phase)
         s1, _ = converse(s1, self.survey.s2.copy(), out)
@@ -130,7 +130,7 @@ class Answered:
         for _ in range(COMPUTED):
             compute_verifier_shares(self.query, [report.share for report in self.reports])
         keys = [report.public_key for report in self.reports]
-        merkle_root(roster_leaves(zip(users, keys, strict=True)))
+        merkle_root(entry_leaves(zip(users, keys, strict=True)))
 
     def _of_aggregator(self) -> None:
         params = self.survey.params
@@ -156,7 +156,7 @@ class Answered:
             (report.public_key for report in self.reports),
             strict=True,
         )
-        merkle_root(roster_leaves(entries))
+        merkle_root(entry_leaves(entries))
 
     @property
     def query(self) -> Query:

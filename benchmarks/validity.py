@@ -25,9 +25,10 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, end_phase
-from faircount.protocol.roles.coordinator import coordinate_many
+from faircount.protocol.roles.coordinator import coordinator_step_for_many
 from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.topologies.two_servers.messages import Report
+from faircount.protocol.topologies.two_servers.proofs import query_at, query_point
 from faircount.protocol.topologies.two_servers.reports import (
     compute_verifier_shares,
     draw_vector,
@@ -35,7 +36,6 @@ from faircount.protocol.topologies.two_servers.reports import (
     vector_size,
 )
 from faircount.protocol.topologies.two_servers.user import respond
-from faircount.protocol.topologies.two_servers.validity import query_at, query_point
 from faircount.sharing.expand import expand_rows
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import SEED_BYTES
@@ -204,7 +204,7 @@ class Answered:
         """CPU seconds of both servers."""
         s1, start = self.survey.s1.copy(), process_time()
         for at in range(0, len(self.bodies), GROUP):
-            step, _ = coordinate_many(s1.state, self.bodies[at : at + GROUP], s1.rows)
+            step, _ = coordinator_step_for_many(s1.state, self.bodies[at : at + GROUP], s1.rows)
             s1 = s1.after(step)
         s1, out = s1.do(end_phase)
         s1, _ = converse(s1, self.survey.s2.copy(), out)

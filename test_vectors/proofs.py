@@ -11,19 +11,19 @@ from faircount.core.arrays import Residues
 from faircount.core.questions import Sheet
 from faircount.core.questions.published import to_plain
 from faircount.demo.invalid_reports import INVALID
+from faircount.mechanisms.proven import as_proven
 from faircount.mechanisms.server_levels import ServerLevels
-from faircount.mechanisms.verified import as_verified
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.topologies.two_servers.reports import (
-    AggregateContext,
-    derive_query,
-    report_layout_of,
-)
-from faircount.protocol.topologies.two_servers.validity import (
+from faircount.protocol.topologies.two_servers.proofs import (
     Query,
     ReportLayout,
     prove,
     query_point,
+)
+from faircount.protocol.topologies.two_servers.reports import (
+    AggregateContext,
+    derive_query,
+    report_layout_of,
 )
 from faircount.protocol.wire.digests import bitmap, tagged_hash
 from faircount.sharing.expand import expand
@@ -89,7 +89,7 @@ def proven_reports() -> list[Case]:
         for number, sheet in enumerate(_sheets(params)):
             coins = [(number >> coin) & 1 for coin in range(layout.coins)]
             level = number % 3 if isinstance(params.mechanism, ServerLevels) else 0
-            bits = as_verified(params.mechanism).report_bits(sheet, Listed(), level)
+            bits = as_proven(params.mechanism).report_bits(sheet, Listed(), level)
             # The coins of a report are known here, instead of drawn.
             bits[layout.answer_bits :] = coins
             blind = expand(secret(50 + number), layout.q, layout.degree)
@@ -120,7 +120,7 @@ def levels() -> list[Case]:
             random = drawn.to_bytes(16, "big")
             for sheet in _sheets(params)[:2]:
                 bits = mechanism.report_bits(sheet, Prepared(random), level)
-                cells = [sum(int(bits[bit]) for bit, _ in cell) for cell in mechanism.openings]
+                cells = [sum(int(bits[bit]) for bit, _ in cell) for cell in mechanism.cell_weights]
                 known = {"sheet": sheet, "level": level, "random": random}
                 reports.append({**known, "bits": bits.tolist(), "cells": cells})
     reports.sort(key=lambda report: (report["level"], report["random"], report["sheet"]))
@@ -128,7 +128,7 @@ def levels() -> list[Case]:
         {"weights": constraint.weights, "value": constraint.value}
         for constraint in mechanism.constraints
     ]
-    openings = [{"weights": weights} for weights in mechanism.openings]
+    openings = [{"weights": weights} for weights in mechanism.cell_weights]
     losses = [
         dict(zip(("answer", "both"), mechanism.levels.stated_losses(level), strict=True))
         for level in range(len(mechanism.levels))
@@ -142,8 +142,8 @@ def sheets() -> list[Case]:
     made = []
     for sheet in SHEETS:
         bits = QUESTIONNAIRE.encode(sheet)
-        made.append({"sheet": sheet, "bits": bits, "cells": QUESTIONNAIRE.open(bits)})
-    openings = [{"weights": weights} for weights in QUESTIONNAIRE.openings]
+        made.append({"sheet": sheet, "bits": bits, "cells": QUESTIONNAIRE.cells_from_bits(bits)})
+    openings = [{"weights": weights} for weights in QUESTIONNAIRE.cell_weights]
     constraints = [
         {"weights": constraint.weights, "value": constraint.value}
         for constraint in QUESTIONNAIRE.constraints
@@ -167,9 +167,7 @@ def placed_coins() -> list[Case]:
     params = proven_surveys()[-1]
     manifest_hash = secret(105)
     members = bitmap(range(10), 10)
-    context = AggregateContext(
-        params, as_verified(params.mechanism), VALUES, manifest_hash, members
-    )
+    context = AggregateContext(params, as_proven(params.mechanism), VALUES, manifest_hash, members)
     placed = context.placement(10)
     known = {
         "published": params.published.decode(),

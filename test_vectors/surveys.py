@@ -57,10 +57,10 @@ from faircount.protocol.wire.codec import Party, add_checksum, encode
 from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.digests import (
     build_tree,
+    entry_leaves,
     merkle_root,
     prove,
     roster_digest,
-    roster_leaves,
     set_digest,
 )
 from faircount.protocol.wire.messages import (
@@ -327,7 +327,7 @@ def rosters() -> list[Case]:
     made = []
     for n in (1, 2, 3, 7):
         lines = [(sha256(bytes([i])).digest()[:16], public_key(secret(i))) for i in range(n)]
-        leaves = list(roster_leaves(lines))
+        leaves = list(entry_leaves(lines))
         digest = parameters().digest
         root = merkle_root(leaves)
         proof = prove(build_tree(leaves), n - 1)
@@ -482,7 +482,7 @@ def explicit_users() -> list[Case]:
     members = [user.enrol(params, guest, Listed()) for guest in guests]
     members = [replace(member, keys=pair(40 + i)) for i, member in enumerate(members)]
     roster = tuple(PeerKey(member.user, member.keys.public) for member in members)
-    root = merkle_root(roster_leaves((peer.user, peer.public_key) for peer in roster))
+    root = merkle_root(entry_leaves((peer.user, peer.public_key) for peer in roster))
     digest = roster_digest(params.digest, 3, root)
     made = []
     for i, member in enumerate(members):

@@ -60,9 +60,9 @@ whole noise of one release to its own aggregate share, so that knowing its own n
 it. Clients have no part in it: the guarantee stays the same however many participants collude,
 cheat or vanish, and for a set of any size.
 
-**Clients flip coins, which are then turned over and placed** (`PlacedCoins`). Once the accepted
+**Clients flip coins, which are then inverted and placed** (`PlacedCoins`). Once the accepted
 reports are fixed, the servers' values (under another label than the query's) decide for every coin
-whether it is turned over and which item it belongs to: D coins for every item, from D different
+whether it is inverted and which item it belongs to: D coins for every item, from D different
 participants. So a coin is fair whatever its client chose, and an honest one stays secret because
 only sums are revealed. D = D0 + t, where D0 coins are enough and t participants may collude: with D0
 coins alone and 100 of 1,000 participants colluding, delta could be {short:.1e} instead of
@@ -110,7 +110,7 @@ Somebody who had not written it attacked it with programs; tests keep what they 
 | a committed value that was used before, in a server rolled back to an old database | **was accepted** if the server had also stopped before it destroyed the survey's keys; now the anchor refuses it |
 | the aggregator sends a reservation before there is a manifest | **was kept** by the coordinator, which then knew both values while people answered; now it resynchronizes instead |
 | reports with many items from many people | **took memory for all bits at once**; now for a few reports at a time |
-| honest coins that are not fair, hidden by turning them over | the published sums look right, but whoever knows which coins were turned over sees a delta of {eight:.1e} with heads of 0.8 and {nine:.1e} with heads of 0.9, instead of {delta:g}; an audit looks at what was turned over |
+| honest coins that are not fair, hidden by inverting them | the published sums look right, but whoever knows which coins were inverted sees a delta of {eight:.1e} with heads of 0.8 and {nine:.1e} with heads of 0.9, instead of {delta:g}; an audit looks at what was inverted |
 
 ## What is not covered
 
@@ -167,7 +167,7 @@ def noise() -> str:
 
 
 def unfair_delta(heads: float) -> float:
-    """The delta of an item's coins if all show heads so often and each is turned over or not.
+    """The delta of an item's coins if all show heads so often and each is inverted or not.
 
     For somebody who knows which: given their number, the heads of both kinds are binomial.
     """

@@ -34,11 +34,11 @@ from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS, SurveyParameters
-from faircount.protocol.roles.coordinator import coordinate, end_phase
+from faircount.protocol.roles.coordinator import coordinator_step, end_phase
 from faircount.protocol.simulator import converse, result_of, set_up
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.codec import parse
-from faircount.protocol.wire.digests import audit_path, build_tree, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import audit_path, build_tree, entry_leaves, merkle_root
 from faircount.protocol.wire.messages import Acknowledgement
 
 HERE = Path(__file__).parent
@@ -139,7 +139,7 @@ def test_sheets_of_the_client_make_a_survey_and_false_ones_are_refused() -> None
     places = [constraint.weights[0][0] for constraint in SHEET.constraints]
     lies = [{"forged": [*bits[:at], 1 - bits[at], *bits[at + 1 :]]} for at in places]
     lies.append({"forged": [*bits[:4], 2, *bits[5:]]})
-    wanted = np.sum([SHEET.open(SHEET.encode(sheet)) for sheet in 3 * sheets], axis=0)
+    wanted = np.sum([SHEET.cells_from_bits(SHEET.encode(sheet)) for sheet in 3 * sheets], axis=0)
     for spare in (0, 17):
         mechanism = sheet_mechanism(20, dropouts=8, spare_bits=spare)
         result = surveyed(mechanism, [*sheets, *lies, *sheets, *sheets])
@@ -172,7 +172,7 @@ def surveyed(mechanism, people: list) -> QuestionnaireResult:
     (said,) = answers({"published": survey.params.published.decode(), "people": invited})
     s1, s2 = survey.s1, survey.s2
     for body in said["bodies"]:
-        s1, (answer,) = s1.do(coordinate, parse(bytes.fromhex(body)))
+        s1, (answer,) = s1.do(coordinator_step, parse(bytes.fromhex(body)))
         assert isinstance(answer, Acknowledgement)
     s1, out = s1.do(end_phase)
     s1, s2 = converse(s1, s2, out)
@@ -225,11 +225,11 @@ console.log(JSON.stringify(found));
 def test_a_proof_for_a_tree_of_another_size_proves_nothing() -> None:
     """In trees of three and of four entries the first one has a path of the same form."""
     entries = [(bytes([at]) * 16, bytes([at]) * 32) for at in range(3)]
-    tree = build_tree(roster_leaves(entries))
+    tree = build_tree(entry_leaves(entries))
     path = [node.hex() for node in audit_path(tree, 0)]
     user, key = entries[0]
     given = {
-        "root": merkle_root(roster_leaves(entries)).hex(),
+        "root": merkle_root(entry_leaves(entries)).hex(),
         "included": 3,
         "user": user.hex(),
         "key": key.hex(),
@@ -250,7 +250,7 @@ def test_the_clients_coins_are_fair_and_as_many_as_published() -> None:
     (said,) = answers({"published": survey.params.published.decode(), "people": people})
     s1, s2 = survey.s1, survey.s2
     for body in said["bodies"]:
-        s1, _ = s1.do(coordinate, parse(bytes.fromhex(body)))
+        s1, _ = s1.do(coordinator_step, parse(bytes.fromhex(body)))
     s1, s2 = converse(s1, s2, s1.do(end_phase)[1])
     counts = s1.final.message.counts
     coins = survey.params.mechanism.D

@@ -30,7 +30,7 @@ from faircount.core.questions import (
 from faircount.core.questions.translations import Translation, texts_of
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
-from faircount.mechanisms.joint_noise.radius import MOST_TABLE_BITS
+from faircount.mechanisms.joint_noise.radius import MAX_TABLE_BITS
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
@@ -183,8 +183,8 @@ def test_a_promise_below_what_the_groups_spend_is_refused_by_both() -> None:
 def test_both_clients_compute_tables_up_to_the_same_size() -> None:
     """A longer one would keep a phone busy for minutes; mutated parameters rarely have one."""
     script = Path(faircount.__file__).parent / "web" / "client" / "radius.js"
-    (power,) = re.findall(r"^const MOST_TABLE_BITS = 2 \*\* (\d+);", script.read_text(), re.M)
-    assert 2 ** int(power) == MOST_TABLE_BITS
+    (power,) = re.findall(r"^const MAX_TABLE_BITS = 2 \*\* (\d+);", script.read_text(), re.M)
+    assert 2 ** int(power) == MAX_TABLE_BITS
 
 
 def test_a_lone_number_has_the_largest_epsilon_of_all_groups() -> None:

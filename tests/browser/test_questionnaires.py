@@ -127,7 +127,7 @@ def expected(questionnaire: Questionnaire, sheet: list[Any]) -> Any:
     canonical = questionnaire.check_sheet(sheet)
     return {
         "bits": list(bits),
-        "cells": list(questionnaire.open(bits)),
+        "cells": list(questionnaire.cells_from_bits(bits)),
         "asked": [questionnaire.is_asked(number, canonical) for number in numbers],
     }
 
@@ -161,7 +161,7 @@ def test_random_sheets_are_encoded_alike() -> None:
                 "bits": questionnaire.bits,
                 "cells": questionnaire.cells,
                 "constraints": constraints,
-                "openings": [plain_weights(weights) for weights in questionnaire.openings],
+                "openings": [plain_weights(weights) for weights in questionnaire.cell_weights],
                 "leastModulus": max(2, *least, 2),
                 "blocks": [
                     [plain_block(block) for block in question.blocks]
@@ -325,7 +325,7 @@ def random_counts(rng: random.Random, questionnaire: Questionnaire, included: in
             while not is_answer(question, answer):
                 answer = random_answer(rng, question)
             sheet.append(answer)
-        cells += np.array(questionnaire.open(questionnaire.encode(sheet)))
+        cells += np.array(questionnaire.cells_from_bits(questionnaire.encode(sheet)))
     for where in questionnaire.cell_slices:
         size = where.stop - where.start
         cells[where] += np.array([rng.randint(-9, 9)] + [0] * (size - 1))

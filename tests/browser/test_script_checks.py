@@ -122,7 +122,7 @@ def with_noise_that_nobody_can_draw() -> str:
     questionnaire = Questionnaire((MostOf(text="Which?", items=items, most=20),))
     groups = split_epsilon(0.1, [[0]])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("faircount.mechanisms.joint_noise.balls.MOST_ENTRIES", 1 << 40)
+        patch.setattr("faircount.mechanisms.joint_noise.balls.MAX_ENTRIES", 1 << 40)
         return encode(
             published(
                 ServerSheets(questionnaire=questionnaire, groups=groups, epsilon=0.1, users=10)

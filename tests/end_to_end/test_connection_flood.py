@@ -13,7 +13,7 @@ from faircount.demo.processes import Process, free_port
 
 FILES = 256
 CALLERS = 260
-MOST_LOG = 200_000
+MAX_LOG = 200_000
 
 
 def is_ready(port: int) -> bool:
@@ -61,4 +61,4 @@ def test_one_address_that_sends_nothing_keeps_nobody_out(tmp_path: Path) -> None
             caller.close()
         process.stop()
     print(f"the log has {log.stat().st_size} bytes")
-    assert log.stat().st_size < MOST_LOG
+    assert log.stat().st_size < MAX_LOG

@@ -40,9 +40,9 @@ from faircount.protocol.wire.messages import Reason, Rejection
 BOMB_BYTES = 2_900_000
 """What the answer of a lying server has on the wire."""
 MEBIBYTE = 1 << 20
-MOST_GROWTH = 64 * MEBIBYTE
+MAX_GROWTH = 64 * MEBIBYTE
 """Memory that a server may need more than before while it refuses an answer."""
-MOST_MEMORY = 200 * MEBIBYTE
+MAX_MEMORY = 200 * MEBIBYTE
 """Memory of a command, all its libraries included."""
 HARD_LIMIT = 3 << 30
 """Address space of our processes: a test that fails must not take the machine with it."""
@@ -208,7 +208,7 @@ async def attack_with_bombs(coordinator: Coordinator, lies: Lies) -> None:
             assert lies.asked > asked
             growth = peak_memory(process) - before
             print(f"memory grows by {growth / MEBIBYTE:.1f} MiB, stops for {watch.longest:.3f} s")
-            assert growth < MOST_GROWTH
+            assert growth < MAX_GROWTH
             assert watch.longest < LONGEST_STOP
 
 
@@ -298,4 +298,4 @@ def check_refusal(*command: str, folder: Path) -> None:
     print(f"{command[0]}: {memory / MEBIBYTE:.0f} MiB, {output.strip()[-200:]}")
     assert code != 0
     assert "compressed" in output
-    assert memory < MOST_MEMORY
+    assert memory < MAX_MEMORY

@@ -5,7 +5,7 @@ import pytest
 
 from faircount.demo.invalid_reports import INVALID
 from faircount.protocol import SERVERS
-from faircount.protocol.topologies.two_servers import validity
+from faircount.protocol.topologies.two_servers import proofs
 from simulation.faults import Kind, Op, Outcome, run_schedule
 
 ROUND = Op(Kind.ROUND)
@@ -41,7 +41,7 @@ SCHEDULES = {
 
 def accept_every_proof(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        validity.Query,
+        proofs.Query,
         "accepts",
         lambda query, first, second: np.ones(len(first), dtype=np.bool_),
     )

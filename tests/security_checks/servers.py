@@ -9,7 +9,7 @@ VERIFIED_PARTS = "tests/unit/protocol/two_servers/test_verified_parts.py"
 SURVEYS = "tests/unit/protocol/two_servers/test_proven_surveys.py"
 AGGREGATOR = "tests/unit/protocol/two_servers/test_aggregator.py"
 PROOFS = "tests/unit/protocol/two_servers/test_dishonest_with_proofs.py " + SURVEYS
-VALIDITY = "tests/unit/protocol/two_servers/test_validity.py -k 'never_pass or more_points'"
+VALIDITY = "tests/unit/protocol/two_servers/test_proofs.py -k 'never_pass or more_points'"
 
 DISHONEST_COORDINATOR = "tests/unit/protocol/two_servers/test_dishonest_coordinator.py"
 

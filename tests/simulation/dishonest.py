@@ -40,7 +40,7 @@ from faircount.protocol.topologies.two_servers.reports import (
     unpack_verifier_shares,
 )
 from faircount.protocol.wire.codec import Party, encode
-from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, members_of, merkle_root
 from faircount.protocol.wire.messages import Reservation, ShareBatch, Signed, SyncState
 from faircount.protocol.wire.roster_messages import RejectedEntries
 from faircount.protocol.wire.signing import UNCHAINED, ChainLink, compute_chain_link, sign
@@ -85,7 +85,7 @@ def _accepted_reports(
     """The entries in the bits as a set; with the highest bit, under the root of another set."""
     places = choose(range(len(entries)), bits)
     named = [entries[i] for i in places] if bits < 32 else []
-    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in named))
+    root = merkle_root(entry_leaves((entry.user, entry.public_key) for entry in named))
     return AcceptedReports(manifest.survey, hash_of(manifest), bitmap(places, len(entries)), root)
 
 

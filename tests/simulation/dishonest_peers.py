@@ -17,7 +17,7 @@ from faircount.protocol.topologies.masked.messages import (
     Unrecoverable,
 )
 from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, members_of, merkle_root
 from faircount.protocol.wire.messages import Signed
 from faircount.sharing.packing import packed_size
 from simulation.dishonest import choose, forge_sync_state, sign_for_aggregator
@@ -86,7 +86,7 @@ def accepted_members(
         s1.manifest_hash,
         manifest.set_digest,
         bitmap(places, s1.n),
-        merkle_root(roster_leaves((entry.user, entry.public_key) for entry in named)),
+        merkle_root(entry_leaves((entry.user, entry.public_key) for entry in named)),
     )
     sim.monitor.sets[hash_of(stated)] = stated
     return stated

@@ -41,7 +41,7 @@ from faircount.protocol.topologies.two_stage.messages import (
 from faircount.protocol.topologies.two_stage.sum_requests import SumScope, sums_by_helper
 from faircount.protocol.topologies.two_stage.user import ANONYMOUS_ID
 from faircount.protocol.wire.codec import Message, Party, encode, parse
-from faircount.protocol.wire.digests import members_of, merkle_root, roster_digest, roster_leaves
+from faircount.protocol.wire.digests import entry_leaves, members_of, merkle_root, roster_digest
 from faircount.protocol.wire.messages import Aborted, Published, Reservation, ShareBatch, Signed
 from faircount.protocol.wire.roster_messages import RosterProposal
 
@@ -242,7 +242,7 @@ def _encrypted_shares(message: Message) -> tuple[bytes, ...]:
 
 def _observe_roster(monitor: Monitor, proposal: RosterProposal) -> None:
     entries = tuple((entry.user, entry.public_key) for entry in proposal.entries)
-    root = merkle_root(roster_leaves(entries))
+    root = merkle_root(entry_leaves(entries))
     monitor.rosters[roster_digest(proposal.params, len(entries), root)] = entries
 
 
@@ -402,7 +402,7 @@ def _observe_published(monitor: Monitor, result: Published) -> None:
     if not monitor.invalid.isdisjoint(key for _, key in entries):
         monitor.problems.append("an invalid report is counted")
     check_histogram(monitor, result, entries)
-    if result.root != merkle_root(roster_leaves(entries)) or result.included != len(entries):
+    if result.root != merkle_root(entry_leaves(entries)) or result.included != len(entries):
         monitor.problems.append("the published root or size is not that of the accepted set")
 
 

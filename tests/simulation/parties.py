@@ -17,8 +17,8 @@ from faircount.protocol import (
     Aggregator,
     Coordinator,
     Topology,
-    aggregate,
-    coordinate,
+    aggregator_step,
+    coordinator_step,
     end_phase,
     resume,
 )
@@ -30,7 +30,7 @@ from faircount.protocol.roles.anchor import (
 )
 from faircount.protocol.roles.client import ClientState, has_progressed
 from faircount.protocol.roles.stored import decode_state, encode_state
-from faircount.protocol.simulator import MOST_EXCHANGES, SurveySetup, set_up
+from faircount.protocol.simulator import MAX_EXCHANGES, SurveySetup, set_up
 from faircount.protocol.survey.phases import FINAL
 from faircount.protocol.topologies.explicit.messages import SumRequest
 from faircount.protocol.topologies.masked.messages import MaskedSumRequest
@@ -56,7 +56,7 @@ from simulation.disk import Backup, Disk
 from simulation.monitor import Monitor
 from simulation.trial_sheets import trial_sheet
 
-MOST_SERVER_MESSAGES = 400
+MAX_SERVER_MESSAGES = 400
 """Messages between the servers after which they count as never stopping."""
 
 RECOVERY_ROUNDS = 25
@@ -125,7 +125,7 @@ class Simulation:
         before = self.s1.copy()
         written = self.disk_s1.write(self.s1)
         if lost is not None:
-            coordinate(self.s1.state, lost, self.s1.rows)
+            coordinator_step(self.s1.state, lost, self.s1.rows)
         self.s1 = self.disk_s1.read(written)
         self.monitor.compare_restart("S1", before, self.s1)
         self.post(resume(self.s1.state, self.s1.rows))
@@ -135,7 +135,7 @@ class Simulation:
         before = self.s2.copy()
         written = self.disk_s2.write(self.s2)
         if lost is not None:
-            aggregate(self.s2.state, lost, self.s2.rows)
+            aggregator_step(self.s2.state, lost, self.s2.rows)
         self.s2 = self.disk_s2.read(written)
         self.monitor.compare_restart("S2", before, self.s2)
 
@@ -154,7 +154,7 @@ class Simulation:
         """
         before = self.s1.copy()
         self.monitor.observe_arrival_at_s1(message)
-        step = coordinate(self.s1.state, message, self.s1.rows)
+        step = coordinator_step(self.s1.state, message, self.s1.rows)
         step = anchor_coordinator_step(self.anchor, self.s1.state, step)
         self.s1 = self.s1.after(step)
         out = step.messages
@@ -170,7 +170,7 @@ class Simulation:
     def send_to_s2(self, message: Message) -> tuple[Message, ...]:
         """The aggregator handles a message."""
         before = self.s2
-        step = aggregate(before.state, message, before.rows)
+        step = aggregator_step(before.state, message, before.rows)
         step = anchor_aggregator_step(self.anchor, before.state, step, before.rows)
         self.s2 = before.after(step)
         self.post(step.messages)
@@ -185,7 +185,7 @@ class Simulation:
 
     def deliver_all(self) -> None:
         """Everything between the servers arrives, in order."""
-        for _ in range(MOST_SERVER_MESSAGES):
+        for _ in range(MAX_SERVER_MESSAGES):
             if not self.in_transit:
                 return
             self.deliver(self.in_transit.pop(0))
@@ -256,7 +256,7 @@ class Simulation:
 
     def visit(self, at: int) -> None:
         """A client polls and does all that there is to do."""
-        for _ in range(MOST_EXCHANGES):
+        for _ in range(MAX_EXCHANGES):
             if not self.exchange(at):
                 return
 

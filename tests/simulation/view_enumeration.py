@@ -27,8 +27,8 @@ from faircount.protocol import (
     SERVERS,
     TWO_STAGE,
     Topology,
-    aggregate,
-    coordinate,
+    aggregator_step,
+    coordinator_step,
     end_phase,
 )
 from faircount.protocol.roles.client import Client, ClientState, has_progressed
@@ -327,14 +327,14 @@ class ViewEnumerator:
     def send_to_s1(self, message: Message) -> tuple[Message, ...]:
         """The coordinator receives a message."""
         self.to_s1.append(message)
-        self.s1, out = self.ideal.call(coordinate, self.s1, message)
+        self.s1, out = self.ideal.call(coordinator_step, self.s1, message)
         self._post(out)
         return out  # type: ignore[no-any-return]
 
     def send_to_s2(self, message: Message) -> None:
         """The aggregator receives a message."""
         self.to_s2.append(message)
-        self.s2, out = self.ideal.call(aggregate, self.s2, message)
+        self.s2, out = self.ideal.call(aggregator_step, self.s2, message)
         self._post(out)
 
     def _post(self, out: Iterable[Message]) -> None:

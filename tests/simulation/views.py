@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ShareError
-from faircount.protocol import aggregate, coordinate, end_phase
+from faircount.protocol import aggregator_step, coordinator_step, end_phase
 from faircount.protocol.simulator import InMemory
 from faircount.protocol.wire.codec import Message, parse
 from faircount.protocol.wire.crypto import IdealCrypto, KeyPair
@@ -268,7 +268,7 @@ class IdealFunctionality(IdealCrypto):
         self._journal = []
         self._encrypted = []
         before = node.state.copy() if isinstance(node.state, InMemory) else node.state
-        if isinstance(before, InMemory) and role in (coordinate, end_phase, aggregate):
+        if isinstance(before, InMemory) and role in (coordinator_step, end_phase, aggregator_step):
             state, out = before.do(role, *what)
         else:
             state, out = role(before, *what)

@@ -26,9 +26,9 @@ from faircount.mechanisms.exact_draws import ONE, DrawTable, flip_coins
 from faircount.mechanisms.gaussian import gaussian_table
 from faircount.mechanisms.laplace import laplace_table, pair_up
 from faircount.mechanisms.local import Window
+from faircount.mechanisms.proven import Placement
 from faircount.mechanisms.secret_shared import one_hot
 from faircount.mechanisms.two_stage import TwoStageResponse
-from faircount.mechanisms.verified import Placement
 from faircount.sharing.field import from_signed
 
 READER = (AdversaryCode.READER,)
@@ -621,7 +621,7 @@ class EqualCoins(EqualNoise, fc.ServerCoins):
 
 
 class ComplementaryCoins(ServerRows, fc.ServerCoins):
-    """The coins of S2 are those of S1, turned over: both together are always D."""
+    """The coins of S2 are those of S1, inverted: both together are always D."""
 
     def change(self, first, second, entropy):
         return first, self.D - first
@@ -636,7 +636,7 @@ class HalfOfTheCoins(fc.ServerCoins):
 
 
 class UnfairPlaced(fc.PlacedCoins):
-    """Honest coins that show heads too often; turned over at random their sum looks fair."""
+    """Honest coins that show heads too often; inverted at random their sum looks fair."""
 
     heads = 0.8
 

@@ -16,7 +16,7 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
-MOST_LINES = 2000
+MAX_LINES = 2000
 TIMEOUT = 20.0
 
 
@@ -60,7 +60,7 @@ class _Session(socketserver.StreamRequestHandler):
         self.recipient = ""
         self.accepted = 0
         self.say("220 sink")
-        for _ in range(MOST_LINES):
+        for _ in range(MAX_LINES):
             line = self.rfile.readline(4096).decode().strip()
             verb = line.split(" ")[0].upper()
             if not verb or not getattr(self, f"do_{verb}", self.unknown)(line):

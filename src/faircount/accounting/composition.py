@@ -57,10 +57,10 @@ _FFT_ERROR = 1e-15
 
 # The losses of this many randomized responses are enumerated. Where a response may be uninformed,
 # the law of their leads is computed by a loop in Python, and fewer are allowed.
-_MOST_RESPONSES = 10**7
-_MOST_PARTLY_INFORMED = 10**5
+_MAX_RESPONSES = 10**7
+_MAX_PARTLY_INFORMED = 10**5
 
-_MOST_RELEASES = 10**4
+_MAX_RELEASES = 10**4
 _LARGEST_FLOOR = 10**7
 
 
@@ -197,7 +197,7 @@ def compose_randomized_response(
     this probability; otherwise it is equally likely for both answers, as most reports of GRR are.
     """
     loss = check_positive("response_epsilon", response_epsilon)
-    times = check_integer("count", count, least=1, most=_MOST_RESPONSES)
+    times = check_integer("count", count, least=1, most=_MAX_RESPONSES)
     share = check_probability("informed", informed)
     if share == 1:
         log_mass = log_binomial(times, 1 / (1 + math.exp(-loss)))
@@ -225,7 +225,7 @@ def _log_lead(loss: float, informed: float, count: int) -> Floats:
     They are the coefficients p_k of (a + b x + c x^2)^n, with k = n - lead, which satisfy
     a (k+1) p_(k+1) = b (n-k) p_k + c (2n-k+1) p_(k-1).
     """
-    n = check_integer("count", count, most=_MOST_PARTLY_INFORMED)
+    n = check_integer("count", count, most=_MAX_PARTLY_INFORMED)
     other = math.exp(-loss)  # c / a
     silent = (1 - informed) / informed * (1 + math.exp(-loss))  # b / a
     # All terms are positive, so nothing cancels. The recurrence is carried on as the ratio of
@@ -250,7 +250,7 @@ def laplace_epsilon_for_releases(
     epsilon that is `informed` with this probability.
     """
     total = check_positive("epsilon", epsilon)
-    count = check_integer("releases", releases, least=1, most=_MOST_RESPONSES // 2)
+    count = check_integer("releases", releases, least=1, most=_MAX_RESPONSES // 2)
     if delta == 0:
         return total / count
     limit = check_fraction("delta", delta)
@@ -269,7 +269,7 @@ def decoys_for_releases(epsilon: float, delta: float, releases: int) -> int:
 
     All `releases` together are (epsilon, delta)-private.
     """
-    count = check_integer("releases", releases, least=1, most=_MOST_RELEASES)
+    count = check_integer("releases", releases, least=1, most=_MAX_RELEASES)
     # A replaced answer moves two counts.
     return coins_for_moves(epsilon, delta, 2 * count)
 
@@ -280,7 +280,7 @@ def coins_for_moves(epsilon: float, delta: float, moves: int) -> int:
 
     Each of them goes up or down by one, and all together are (epsilon, delta)-private.
     """
-    count = check_integer("moves", moves, least=1, most=2 * _MOST_RELEASES)
+    count = check_integer("moves", moves, least=1, most=2 * _MAX_RELEASES)
     limit = check_fraction("delta", delta)
     epsilon = check_positive("epsilon", epsilon)
     single = decoys_needed(epsilon, limit)
@@ -323,7 +323,7 @@ def sampling_probability_for_releases(
     of p).
     """
     k = check_integer("floor", floor)
-    count = check_integer("releases", releases, least=1, most=_MOST_RELEASES)
+    count = check_integer("releases", releases, least=1, most=_MAX_RELEASES)
     k = min(k, _LARGEST_FLOOR)  # a smaller crowd hides less, so this only lowers p
     limit = check_fraction("delta", delta)
     eps = check_epsilon(epsilon)

@@ -70,7 +70,7 @@ _LARGEST_EXPONENT = 700.0
 _ROUNDING = 1e-12
 
 # Sums of votes are told apart up to so many; beyond them all questions count as one.
-_MOST_SUMS = 4096
+_MAX_SUMS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +302,7 @@ def vote_pair(halves: Sequence[int], p: float) -> LossPair:
             added[total + half] = added.get(total + half, 0.0) + chance * seen
             added[total - half] = added.get(total - half, 0.0) + chance * (1 - seen)
         sums = added
-        if len(sums) > _MOST_SUMS:
+        if len(sums) > _MAX_SUMS:
             # One question that costs as much as all of them tells more than they do together.
             return vote_pair((sum(halves),), p)
     losses = np.array(list(sums)) / float(1 << EPSILON_BITS)

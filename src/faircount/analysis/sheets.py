@@ -39,8 +39,8 @@ Reader = Callable[[Cells], Answer]
 
 # Numbers of a table have fewer characters, and exponents of fewer digits: "1e999999999" would be
 # computed for minutes.
-_MOST_DIGITS = 400
-_MOST_EXPONENT = 3
+_MAX_DIGITS = 400
+_MAX_EXPONENT = 3
 
 # Stands for a cell that is neither a value nor a list; it is none of the answers.
 _NO_ANSWER = object()
@@ -128,7 +128,7 @@ def _count_asked(
     users = int((~asked).sum())
     return [
         total + users * weighted_sum(weights, bits)
-        for total, weights in zip(sums, question.openings, strict=True)
+        for total, weights in zip(sums, question.cell_weights, strict=True)
     ]
 
 
@@ -161,7 +161,7 @@ def _count_question(
             # Python refuses to write an integer of thousands of digits as text (ValueError).
             unreadable += users
             continue
-        for cell, weights in enumerate(question.openings):
+        for cell, weights in enumerate(question.cell_weights):
             sums[cell] += users * weighted_sum(weights, bits)
     rows = sum(distinct.values())
     if blank:
@@ -309,7 +309,7 @@ def _number_reader(question: Number | Bands) -> Reader:
 
 def _parse_number(text: str) -> Fraction:
     exponent = text.lower().partition("e")[2].lstrip("+-")
-    if len(text) > _MOST_DIGITS or len(exponent) > _MOST_EXPONENT:
+    if len(text) > _MAX_DIGITS or len(exponent) > _MAX_EXPONENT:
         raise _UnreadableError("not a number of a usual size")
     try:
         return Fraction(text)

@@ -50,7 +50,7 @@ SURVEY_BATCH = 500
 
 # Default number of runs where many surveys can be made in one call. It suffices, for example, to
 # detect sampling with two coins instead of one.
-MOST_RUNS = 200_000
+MAX_RUNS = 200_000
 
 # With many users there are fewer runs, so that all runs together have about this many responses.
 QUICK_RESPONSES = 5 * 10**7
@@ -165,7 +165,7 @@ def default_runs(pair: WorstPair, through: str = DEVICES) -> int:
     if not pair.mechanism.has_fast_simulation:
         return LEAST_RUNS
     work = pair.first.size * pair.mechanism.simulation_cost
-    return max(LEAST_RUNS, min(MOST_RUNS, QUICK_RESPONSES // work))
+    return max(LEAST_RUNS, min(MAX_RUNS, QUICK_RESPONSES // work))
 
 
 def _plan_stages(runs: int) -> tuple[tuple[int, float], ...]:

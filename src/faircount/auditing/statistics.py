@@ -48,7 +48,7 @@ PILOT = 5
 _RUNS_PER_VALUE = 10
 
 # Most thresholds of a statistic that are compared on the pilot runs.
-MOST_THRESHOLDS = 256
+MAX_THRESHOLDS = 256
 
 # Share of an event's error for the separate bounds of P and Q; the rest is for comparing the two.
 _RATES_SHARE = 0.1
@@ -307,12 +307,12 @@ class _PilotCounts:
 
 
 def _spread_thresholds(values: Floats) -> Floats:
-    """At most MOST_THRESHOLDS of the values, closest together at both ends."""
+    """At most MAX_THRESHOLDS of the values, closest together at both ends."""
     found = np.unique(values)
-    if found.size <= MOST_THRESHOLDS:
+    if found.size <= MAX_THRESHOLDS:
         return found
     ordered = np.sort(values)
-    steps = np.geomspace(1, ordered.size / 2, MOST_THRESHOLDS // 2).astype(np.int64)
+    steps = np.geomspace(1, ordered.size / 2, MAX_THRESHOLDS // 2).astype(np.int64)
     return np.unique(ordered[np.concatenate([steps - 1, ordered.size - steps])])
 
 

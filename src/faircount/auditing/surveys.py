@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.questions import Sheet
+from faircount.mechanisms.proven import Placement, Tally
 from faircount.mechanisms.secret_shared import FieldMechanism, as_field_mechanism
 from faircount.mechanisms.survey_log import SurveyLog
-from faircount.mechanisms.verified import Placement, Tally
 from faircount.mechanisms.worst_pair import WorstPair
 from faircount.protocol import topology_named
 from faircount.protocol.simulator import play

@@ -35,7 +35,7 @@ PARAMETERS = (
 CLAIM = ("epsilon", "delta", "claim_epsilon", "claim_delta")
 
 # Responses of all runs together; more would take longer than a few minutes.
-MOST_RESPONSES = 10**9
+MAX_RESPONSES = 10**9
 
 
 @click.command(epilog=f"Mechanisms: {', '.join(MECHANISMS)}.")
@@ -215,7 +215,7 @@ def _check_options(kind: "type[Mechanism]", accepted: list[str], given: dict[str
 def _check_size(made: "Mechanism", given: dict[str, Any], runs: int, users: int) -> None:
     """Refuse runs that would take hours."""
     responses = 2 * runs * users
-    if responses <= MOST_RESPONSES:
+    if responses <= MAX_RESPONSES:
         return
     advice = "make fewer --runs"
     # Sampling mechanisms need as many users as their floor asks for.

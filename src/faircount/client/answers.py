@@ -36,7 +36,7 @@ from faircount.core.questions.translations import TranslatedQuestion, texts_of
 LISTED_ITEMS = 20
 
 # Numbers of questions have far fewer characters; a longer text would only take time.
-_MOST_DIGITS = 60
+_MAX_DIGITS = 60
 
 
 class _Left:
@@ -240,7 +240,7 @@ def _parse_number(given: Any) -> Fraction:
         raise AnswerError("not a number")
     text = str(given).strip()
     # An exponent could make a number of billions of digits.
-    if len(text) > _MOST_DIGITS or "e" in text.lower():
+    if len(text) > _MAX_DIGITS or "e" in text.lower():
         raise AnswerError("not a number of a usual size")
     try:
         return Fraction(text)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import check_integer
 
-MOST_ITEMS = 10_000_000
+MAX_ITEMS = 10_000_000
 """With a longer list a response, one number per item, would be too large to send."""
 
 # Control characters, format characters, lone surrogates, line and paragraph separators.
@@ -97,7 +97,7 @@ class Domain:
                 return cls(tuple(map(_to_python, items)))
             except TypeError:  # a NumPy array without dimensions only looks iterable
                 raise ParameterError("items must be a number or a list of labels") from None
-        return cls(tuple(range(check_integer("items", items, least=1, most=MOST_ITEMS))))
+        return cls(tuple(range(check_integer("items", items, least=1, most=MAX_ITEMS))))
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from faircount.core.errors import AnswerError, InputError, ParameterError
 
-MOST_USERS = 1 << 53
+MAX_USERS = 1 << 53
 """Largest number of users: above 2^53 doubles do not tell an integer from its neighbours."""
 
 # Characters of a refused value that an error message repeats.
@@ -145,8 +145,8 @@ def check_counts(values: ArrayLike, *, items: int | None = None) -> NDArray[np.i
     if np.any(array < 0):
         raise AnswerError("counts must not be negative")
     # Added up as doubles: a sum of 64-bit integers could wrap around and pass the check.
-    if float(array.sum(dtype=np.float64)) > MOST_USERS:
-        raise AnswerError(f"counts add up to more than {MOST_USERS} users")
+    if float(array.sum(dtype=np.float64)) > MAX_USERS:
+        raise AnswerError(f"counts add up to more than {MAX_USERS} users")
     clean = array.astype(np.int64)
     if clean.sum() == 0:
         raise AnswerError("counts add up to 0: at least one user is needed")

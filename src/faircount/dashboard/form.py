@@ -27,7 +27,7 @@ from faircount.protocol import SurveyParameters
 Form = dict[str, Any]
 LONGEST_NAME = 60
 FEWEST_PEOPLE = 2
-MOST_PEOPLE = 1_000_000
+MAX_PEOPLE = 1_000_000
 """More people would not fit into one page, nor into one table of invitations."""
 
 SECONDS_PER_UNIT = {"days": 86400, "hours": 3600}
@@ -79,9 +79,9 @@ def _users(form: Form) -> int:
     # Names win over the number beside them: every name gets an invitation.
     users = len(_lines(form, "people")) or _integer(form, "users")
     # Checked before anybody makes a list: the field can hold any number.
-    if not FEWEST_PEOPLE <= users <= MOST_PEOPLE:
-        message = f"invite {FEWEST_PEOPLE} to {MOST_PEOPLE:,} people"
-        limits = {"fewest": FEWEST_PEOPLE, "most": MOST_PEOPLE}
+    if not FEWEST_PEOPLE <= users <= MAX_PEOPLE:
+        message = f"invite {FEWEST_PEOPLE} to {MAX_PEOPLE:,} people"
+        limits = {"fewest": FEWEST_PEOPLE, "most": MAX_PEOPLE}
         raise ParameterError(message).with_code("people", **limits)
     return users
 

@@ -24,19 +24,19 @@ from faircount.core.questions.choices import Bands
 from faircount.core.questions.form import Form, make_form, parse_form
 from faircount.core.questions.published import format_decimal, to_plain
 from faircount.core.questions.question import (
-    MOST_STEPS,
-    MOST_TEXT,
+    MAX_STEPS,
+    MAX_TEXT,
     NOT_APPLICABLE_LABEL,
     SKIP_LABEL,
 )
-from faircount.core.questions.questionnaire import MOST_QUESTIONS
+from faircount.core.questions.questionnaire import MAX_QUESTIONS
 from faircount.core.questions.several_items import MostOf
 from faircount.core.questions.sums import Number, ScaleMean
 from faircount.owner.questions import check_items, check_question
 
 Fields = Mapping[str, Any]
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """More would not be a questionnaire; the page reads a file into memory."""
 
 UNWRITTEN = "?"
@@ -117,8 +117,8 @@ def read_file(values: Fields) -> dict[str, Any]:
     except (KeyError, TypeError, binascii.Error):
         message = "a questionnaire is sent as its name and its bytes in base64"
         raise ParameterError(message).with_code("bad_call") from None
-    if len(data) > MOST_BYTES:
-        message = f"{name} has more than {MOST_BYTES:,} bytes: give a questionnaire in TOML"
+    if len(data) > MAX_BYTES:
+        message = f"{name} has more than {MAX_BYTES:,} bytes: give a questionnaire in TOML"
         raise ParameterError(message).with_code("questions_file", file=name)
     try:
         form = parse_form(data, name)
@@ -152,9 +152,9 @@ def _asked(values: Fields) -> list[Fields]:
     if not isinstance(asked, list) or not is_list or not asked:
         raise ParameterError("the form has a list of questions").with_code("bad_call")
     # Before the planner: its search takes minutes for a few hundred questions.
-    if len(asked) > MOST_QUESTIONS:
-        message = f"a survey has at most {MOST_QUESTIONS} questions"
-        raise ParameterError(message).with_code("too_many_questions", most=MOST_QUESTIONS)
+    if len(asked) > MAX_QUESTIONS:
+        message = f"a survey has at most {MAX_QUESTIONS} questions"
+        raise ParameterError(message).with_code("too_many_questions", most=MAX_QUESTIONS)
     return asked
 
 
@@ -260,9 +260,9 @@ def _read_number(fields: Fields) -> dict[str, Any]:
     if step <= 0 or ((high - low) / step).denominator != 1:
         message = "step must be above 0 and divide the range: 0 to 40 in steps of 0.5"
         raise ParameterError(message).with_code("number_step")
-    if (high - low) / step > MOST_STEPS:
-        message = f"a number has at most {MOST_STEPS:,} steps: choose a larger step"
-        raise ParameterError(message).with_code("number_steps", most=MOST_STEPS)
+    if (high - low) / step > MAX_STEPS:
+        message = f"a number has at most {MAX_STEPS:,} steps: choose a larger step"
+        raise ParameterError(message).with_code("number_steps", most=MAX_STEPS)
     return {"kind": "number", "low": low, "high": high, "step": step}
 
 
@@ -332,9 +332,9 @@ def _asked_text(fields: Fields, name: str) -> str:
 
 
 def _check_length(text: str) -> None:
-    if len(text) > MOST_TEXT:
-        message = f"questions and answers have at most {MOST_TEXT} characters"
-        raise ParameterError(message).with_code("text_too_long", most=MOST_TEXT)
+    if len(text) > MAX_TEXT:
+        message = f"questions and answers have at most {MAX_TEXT} characters"
+        raise ParameterError(message).with_code("text_too_long", most=MAX_TEXT)
 
 
 def _decimal(fields: Fields, name: str) -> Fraction:

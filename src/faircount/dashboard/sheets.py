@@ -9,7 +9,7 @@ from faircount.core.errors import ParameterError
 from faircount.dashboard.error_payload import error_payload
 from faircount.owner.people import People, parse_people, table_titles
 
-MOST_BYTES = 20_000_000
+MAX_BYTES = 20_000_000
 """More would not be a list of people; the page reads a file into memory."""
 
 PEOPLE_SHOWN = 3
@@ -56,7 +56,7 @@ def _file_of(values: dict[str, Any]) -> tuple[Path, bytes]:
     except (KeyError, TypeError, binascii.Error):
         message = "a table of people is sent as its name and its bytes in base64"
         raise ParameterError(message).with_code("bad_call") from None
-    if len(data) > MOST_BYTES:
-        message = f"{path} has more than {MOST_BYTES:,} bytes: give a table with one row per person"
+    if len(data) > MAX_BYTES:
+        message = f"{path} has more than {MAX_BYTES:,} bytes: give a table with one row per person"
         raise ParameterError(message).with_code("sheet_too_large", file=str(path))
     return path, data

@@ -58,7 +58,7 @@ NO_INVITATIONS = "make the invitations first"
 IMPATIENT = RetryPolicy(attempts=2)
 """A page tells at once that a server does not respond, and asks again a few seconds later."""
 
-MOST_AT_ONCE = 8
+MAX_AT_ONCE = 8
 """How many surveys are asked for their status at the same time."""
 
 
@@ -78,7 +78,7 @@ class Surveys:
 
     def all(self) -> list[dict[str, Any]]:
         """Every survey with its status, by name."""
-        with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+        with ThreadPoolExecutor(MAX_AT_ONCE) as pool:
             return list(pool.map(self._one_or_problem, self.names()))
 
     def _one_or_problem(self, name: str) -> dict[str, Any]:
@@ -350,7 +350,7 @@ class Surveys:
         readable = self._readable_surveys()
         names = {other.params.survey.hex(): other.folder.path.name for other in readable}
         known = [charge["survey"] for charge in found["surveys"] if charge["survey"] in names]
-        with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+        with ThreadPoolExecutor(MAX_AT_ONCE) as pool:
             facts = pool.map(self._name_and_time, [names[survey_id] for survey_id in known])
             return steps_of(found, dict(zip(known, facts, strict=True)))
 

@@ -12,7 +12,7 @@ import numpy as np
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.questions import Constraint
-from faircount.protocol.topologies.two_servers.validity import ReportLayout, prove
+from faircount.protocol.topologies.two_servers.proofs import ReportLayout, prove
 from faircount.sharing.field import dtype_for, from_signed, uniform
 
 # (layout, randomness) -> the field elements of a report with its proof

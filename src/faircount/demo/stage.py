@@ -108,7 +108,7 @@ def find_truth(result: QuestionnaireResult, counted: Sequence[Sheet]) -> dict[in
     """What a result without noise would say, as numbers of questions and their estimates."""
     questionnaire = result.questionnaire
     if isinstance(result.mechanism, SheetMechanism):
-        opened = [questionnaire.open(questionnaire.encode(sheet)) for sheet in counted]
+        opened = [questionnaire.cells_from_bits(questionnaire.encode(sheet)) for sheet in counted]
         exact = replace(result, cells=np.array(opened).sum(axis=0), included=len(counted))
         return {
             question.number: [row.estimate for row in question.estimates]

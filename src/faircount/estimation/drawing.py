@@ -11,7 +11,7 @@ from faircount.core.arrays import Floats
 from faircount.core.domain import escape_controls
 from faircount.core.figures import create_axes, create_figure, save_figure
 from faircount.estimation.english_texts import ResultWords
-from faircount.estimation.presentation import MOST_DECIMALS, Described, Frequencies, decimals_for
+from faircount.estimation.presentation import MAX_DECIMALS, Described, Frequencies, decimals_for
 from faircount.estimation.result_texts import words_of
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def write_ticks(axis: Any, words: ResultWords) -> None:
     def write(value: float, _: object) -> str:
         ticks = 100 * np.asarray(axis.get_majorticklocs())
         # Ticks are round numbers with rounding errors, which are no reason for more places.
-        places = (digits for digits in range(MOST_DECIMALS) if _is_round(ticks, digits))
-        return words.percent(value, next(places, MOST_DECIMALS))
+        places = (digits for digits in range(MAX_DECIMALS) if _is_round(ticks, digits))
+        return words.percent(value, next(places, MAX_DECIMALS))
 
     axis.set_major_formatter(write)
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.validation import MOST_USERS, check_numbers
+from faircount.core.validation import MAX_USERS, check_numbers
 from faircount.estimation.consistency import project_to_simplex
 from faircount.estimation.weighting import combine, group_variance, total_variance
 from faircount.mechanisms.count_law import Channel
@@ -266,6 +266,6 @@ def _check_groups(
 def _check_sizes(sizes: ArrayLike) -> Ints:
     given = check_numbers("sizes", sizes, ParameterError)
     is_whole = given.ndim == 1 and bool(np.all(given == np.floor(given)))
-    if not is_whole or np.any(given < 1) or np.any(given > MOST_USERS):
+    if not is_whole or np.any(given < 1) or np.any(given > MAX_USERS):
         raise ParameterError("sizes must be whole numbers of users, at least 1, one per group")
     return given.astype(np.int64)

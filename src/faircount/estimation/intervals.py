@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from faircount.core.arrays import ArrayValue, Floats, Ints, read_only
 from faircount.core.binomial import clopper_pearson
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.validation import MOST_USERS, check_fraction, check_integer, check_numbers
+from faircount.core.validation import MAX_USERS, check_fraction, check_integer, check_numbers
 from faircount.estimation.laws import (
     Rows,
     binomial_below,
@@ -134,7 +134,7 @@ def interval(
     """
     check_choice("covers", covers, COVERS)
     check_choice("estimator", estimator, ESTIMATORS)
-    n = check_integer("included", included, least=1, most=MOST_USERS)
+    n = check_integer("included", included, least=1, most=MAX_USERS)
     points = _check_sums(sums, channel, n)
     items = points.shape[-1]
     fitted = known_total and channel.fits_total(items)
@@ -206,7 +206,7 @@ def _check_sums(sums: ArrayLike, channel: Channel, included: int) -> Ints:
         raise AnswerError("sums must be a non-empty list of finite numbers, one per item")
     # Fitted sums are multiples of a small step: they are off by the rounding of one division.
     off = np.abs(values * scale - points) - 1e-15 * np.abs(values) * scale
-    if np.abs(points).max() > MOST_USERS or np.any(off > 1e-6):
+    if np.abs(points).max() > MAX_USERS or np.any(off > 1e-6):
         raise AnswerError("sums must be counts as decoded, not estimates or rounded values")
     if channel.noise is None and (points.min() < 0 or points.max() > included):
         raise AnswerError(f"sums must lie between 0 and the {included} users included")

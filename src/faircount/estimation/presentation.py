@@ -48,7 +48,7 @@ OUTSIDE_NOTE = (
 SMALLEST_SHOWN = 0.0005
 """A sum that is closer to 1 is written as 100.0%."""
 
-MOST_DECIMALS = 6
+MAX_DECIMALS = 6
 
 SHORT = 4  # items that a short form names
 
@@ -379,7 +379,7 @@ def count_decimals(half_width: float, least: int = 0) -> int:
     if half_width <= 0:
         return least
     # The place of the first digit of the half-width: later digits of an estimate are noise.
-    return min(max(least, -math.floor(math.log10(half_width))), MOST_DECIMALS)
+    return min(max(least, -math.floor(math.log10(half_width))), MAX_DECIMALS)
 
 
 def is_outside(result: Frequencies, bounds: Intervals) -> Bools:

@@ -120,7 +120,7 @@ def _estimate_choice(released: Released, question: ChoiceQuestion) -> list[Estim
     n = released.included
     counts = list(released.cells)
     if question.is_binary:
-        # Only the second answer was opened; n is public, so the first one follows from it.
+        # Only the second answer was published; n is public, so the first one follows from it.
         counts = [n - counts[0], counts[0]]
     consistent = project_to_simplex(np.array(counts) / n)
     rows = _estimate_shares(released, question.answers, counts, consistent)

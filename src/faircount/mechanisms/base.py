@@ -37,7 +37,7 @@ from faircount.core.arrays import Floats, Ints
 from faircount.core.domain import Domain
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
-from faircount.core.validation import MOST_USERS, check_frequencies, check_integer
+from faircount.core.validation import MAX_USERS, check_frequencies, check_integer
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.survey_log import SurveyLog
@@ -92,7 +92,7 @@ class Mechanism(ABC):
         "users": "number of users who take part; may be left out until the survey runs"
     }
 
-    # Whether a report comes with a proof that it is a single vote (see `VerifiedMechanism`).
+    # Whether a report comes with a proof that it is a single vote (see `ProvenMechanism`).
     proven: ClassVar[bool] = False
 
     users: int | None = None
@@ -106,7 +106,7 @@ class Mechanism(ABC):
 
     def __post_init__(self) -> None:
         if self.users is not None:
-            set_fields(self, users=check_integer("users", self.users, least=1, most=MOST_USERS))
+            set_fields(self, users=check_integer("users", self.users, least=1, most=MAX_USERS))
 
     def bind(self, users: int) -> Self:
         """Return the mechanism for this number of users.

@@ -38,7 +38,7 @@ from faircount.mechanisms.secret_shared import (
 from faircount.sharing.field import to_signed
 
 # Most fair coins per item: as many as the smallest epsilon and delta need.
-MOST_COINS = 10**8
+MAX_COINS = 10**8
 
 # Heads of more coins than this are normal to four digits, so planning does not compute their law.
 MANY_COINS = 10**5
@@ -91,7 +91,7 @@ class CoinNoise(SharedMechanism):
         if self.delta is not None:
             set_fields(self, delta=check_fraction("delta", self.delta))
         if self.coins is not None:
-            set_fields(self, coins=check_integer("coins", self.coins, least=1, most=MOST_COINS))
+            set_fields(self, coins=check_integer("coins", self.coins, least=1, most=MAX_COINS))
         super().__post_init__()
 
     @abstractmethod
@@ -194,7 +194,7 @@ class CoinNoise(SharedMechanism):
         if coins < 1:
             return None
         # More coins than this are not needed; fewer than there are only overstate the loss.
-        counted = min(coins, MOST_COINS)
+        counted = min(coins, MAX_COINS)
         pair = shift_pair(binomial_window(counted, 0.5)[1])
         return Losses((pair, pair.swap()))
 
@@ -273,7 +273,7 @@ class Decoys(CoinNoise, NoiseMechanism):
 
         The order of places keeps the larger numbers of coins with the first users.
         """
-        if self.D * copies > MOST_COINS:
+        if self.D * copies > MAX_COINS:
             return None
         return replace(self._with_same_noise(copies), delta=None, coins=self.D * copies)
 

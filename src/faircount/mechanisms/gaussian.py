@@ -52,7 +52,7 @@ STEPS = 8
 SMALLEST_DELTA = 1e-20
 
 # Largest number of grid steps per count: n times as many must fit into the field.
-MOST_STEPS = 1 << 40
+MAX_STEPS = 1 << 40
 
 # Range of a user's standard deviation in grid steps when a scale is given: below it most noise is
 # rounded away, above it bits are wasted.
@@ -67,11 +67,11 @@ _REACH = 12
 
 # Largest standard deviation of a sum, in grid steps, for which delta is computed from the exact
 # law, and for which the law is computed at all.
-_MOST_SUMMED = 4096.0
-_MOST_WRITTEN = 65536.0
+_MAX_SUMMED = 4096.0
+_MAX_WRITTEN = 65536.0
 
 # How much rounding may raise the noise; only the finite tables of very many users need more.
-_MOST_RAISED = 64.0
+_MAX_RAISED = 64.0
 
 # Relative size of a term of the series below which it does not change the 39 digits of a cell.
 _NEGLIGIBLE = Decimal("1e-50")
@@ -151,7 +151,7 @@ def table_distance(deviation: float) -> float:
 def sum_law(deviation: float, terms: int) -> Floats:
     """Return the log probabilities on -R..R steps of the sum of `terms` draws from the table."""
     spread = deviation * math.sqrt(terms)
-    if spread > _MOST_WRITTEN:
+    if spread > _MAX_WRITTEN:
         raise RefusedError(
             f"dpdg: the noise of {terms:,} users has a standard deviation of {spread:,.0f} grid "
             "steps, too many to compute its law: choose laplace or decoys for so many users"
@@ -226,7 +226,7 @@ class DPDG(TableNoise):
                 'calibration is "analytic" or "classical", share is "corrected" or "printed"'
             )
         if self.scale is not None:
-            set_fields(self, scale=check_integer("scale", self.scale, least=1, most=MOST_STEPS))
+            set_fields(self, scale=check_integer("scale", self.scale, least=1, most=MAX_STEPS))
 
     @classmethod
     def calibrate(cls, wanted: Requirements) -> CalibrationResult:
@@ -303,7 +303,7 @@ class DPDG(TableNoise):
         raised = 0.0
         found = least
         while self._delta(self.epsilon, found, self.h, Relation.REPLACE_ONE) > self.delta:
-            if raised > _MOST_RAISED:
+            if raised > _MAX_RAISED:
                 raise RefusedError(
                     f"dpdg: ({self.epsilon:g}, {self.delta:g}) cannot be shown for the tables of "
                     f"{self.h:,} users: choose a larger delta or a smaller epsilon, or laplace"
@@ -367,7 +367,7 @@ class DPDG(TableNoise):
         None for crowds whose law is not computed; then only the guarantee composes.
         """
         unknown = self.unknown_users(adversary)
-        if unknown < 1 or self.user_steps * math.sqrt(unknown) > _MOST_SUMMED:
+        if unknown < 1 or self.user_steps * math.sqrt(unknown) > _MAX_SUMMED:
             return None
         pair = shift_pair(sum_law(self.user_steps, unknown), self.steps_per_count)
         # Tails that Q lacks can only raise delta; those that P lacks are added, one per count.
@@ -377,7 +377,7 @@ class DPDG(TableNoise):
         """Return delta when `unknown` draws of this deviation are unknown to the adversary."""
         if unknown < 1:
             return 1.0
-        if user_steps * math.sqrt(unknown) > _MOST_SUMMED:
+        if user_steps * math.sqrt(unknown) > _MAX_SUMMED:
             return self._delta_of_many(epsilon, user_steps, unknown, relation)
         exact = shift_delta(sum_law(user_steps, unknown), epsilon, self.steps_per_count, relation)
         # Truncating the tails of the second data set's law can only have raised `exact`; those of

@@ -59,7 +59,7 @@ _SMALLEST_LOSS = SMALLEST_EPSILON / 2
 _LONGEST_TABLE = 377_000
 
 # Rows of all tables together: a device computes all of them before anybody answers.
-_MOST_ROWS = 1_000_000
+_MAX_ROWS = 1_000_000
 
 # Rows of a table for a loss of 1 per step, on both sides of 0.
 _ROWS_PER_STEP = 189
@@ -107,10 +107,10 @@ class LaplaceSheets(SheetMechanism, NoiseOfUsers):
                 f"draws would have more than {_LONGEST_TABLE:,} rows; {advice}"
             )
         rows = sum(_ROWS_PER_STEP / loss for loss in set(self._losses))
-        if rows > _MOST_ROWS:
+        if rows > _MAX_ROWS:
             raise ParameterError(
                 f"the tables from which a device draws its noise would have {rows:,.0f} rows, and "
-                f"{_MOST_ROWS:,} are possible: allow a larger epsilon, ask fewer questions, or "
+                f"{_MAX_ROWS:,} are possible: allow a larger epsilon, ask fewer questions, or "
                 "want the same error (target) of questions of one kind, which share a table then"
             )
 

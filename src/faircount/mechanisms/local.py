@@ -41,7 +41,7 @@ from faircount.sharing.field import uniform
 LEAST_EPSILON = 1e-6
 
 # e^100 exceeds 2^128, so probabilities over 2^128 cannot tell a larger epsilon from this one.
-_MOST_EPSILON = 100.0
+_MAX_EPSILON = 100.0
 
 
 def exp_rounded_down(epsilon: float) -> Fraction:
@@ -50,7 +50,7 @@ def exp_rounded_down(epsilon: float) -> Fraction:
     Beyond epsilon = 100 the result is that for 100.
     """
     # `exp` rounds to the nearest 80-digit number; the one before it is certainly below e^epsilon.
-    power = PRECISE.exp(Decimal(min(epsilon, _MOST_EPSILON)))
+    power = PRECISE.exp(Decimal(min(epsilon, _MAX_EPSILON)))
     return max(Fraction(1), Fraction(PRECISE.next_minus(power)))
 
 

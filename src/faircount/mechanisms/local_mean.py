@@ -34,7 +34,7 @@ from faircount.mechanisms.local import Window, WindowMechanism, exp_rounded_down
 from faircount.mechanisms.worst_pair import Marginal, WorstPair
 
 # With this many cells the squares of 2^31 reports add up to less than 2^63.
-MOST_CELLS = 1 << 16
+MAX_CELLS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +272,7 @@ class PM(LocalMean):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        set_fields(self, cells=check_integer("cells", self.cells, least=4, most=MOST_CELLS))
+        set_fields(self, cells=check_integer("cells", self.cells, least=4, most=MAX_CELLS))
 
     @cached_property
     def window(self) -> Window:

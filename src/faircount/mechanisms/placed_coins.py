@@ -20,14 +20,14 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.decoys import CoinNoise, coin_noise
+from faircount.mechanisms.proven import Placement, ProvenVotes, fair_bits
 from faircount.mechanisms.survey_log import SurveyLog
-from faircount.mechanisms.verified import Placement, VerifiedVotes, fair_bits
 from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.field import add
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacedCoins(CoinNoise, VerifiedVotes):
+class PlacedCoins(CoinNoise, ProvenVotes):
     """D fair coins per item from D different users, which no user can bias; for any data.
 
     D = D0 + t: D0 coins protect enough, and t insiders know at most t of an item's coins, wherever

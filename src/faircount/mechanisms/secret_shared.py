@@ -51,7 +51,7 @@ from faircount.sharing.primes import smallest_prime_above
 OVERFLOW_PROBABILITY = 2.0**-60
 
 # Largest size of the modulus: the sum of two field elements must fit into 64 bits.
-MOST_BITS = 62
+MAX_BITS = 62
 
 # Up to this many users, every user holds shares of every other user by default.
 EVERY_USER_UP_TO = 2000
@@ -105,7 +105,7 @@ class FieldMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        set_fields(self, spare_bits=check_integer("spare_bits", self.spare_bits, most=MOST_BITS))
+        set_fields(self, spare_bits=check_integer("spare_bits", self.spare_bits, most=MAX_BITS))
 
     @property
     @abstractmethod
@@ -210,11 +210,11 @@ class FieldMechanism(Mechanism):
         # Enough elements for all sums with their spare bits, and for whatever else needs the field.
         elements = max((self.sum_span + 1) << self.spare_bits, self.min_field_size)
         q = smallest_prime_above(elements - 1)
-        if q.bit_length() > MOST_BITS:
-            spare = MOST_BITS - 1 - self.sum_span.bit_length()
+        if q.bit_length() > MAX_BITS:
+            spare = MAX_BITS - 1 - self.sum_span.bit_length()
             raise ParameterError(
                 f"{self.name}: sums take {self.sum_span + 1} different values, and with "
-                f"{self.spare_bits} spare bits the field is larger than 2^{MOST_BITS}: "
+                f"{self.spare_bits} spare bits the field is larger than 2^{MAX_BITS}: "
                 f"ask for at most {spare} spare bits"
             )
         return q

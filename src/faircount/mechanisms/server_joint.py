@@ -31,7 +31,7 @@ from faircount.core.validation import check_positive
 from faircount.mechanisms.base import Mechanism, set_fields
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel
-from faircount.mechanisms.joint_noise.balls import MOST_CELLS, ZeroSumBall
+from faircount.mechanisms.joint_noise.balls import MAX_CELLS, ZeroSumBall
 from faircount.mechanisms.joint_noise.losses import informed_share
 from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
 from faircount.mechanisms.joint_noise.radius import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -40,7 +40,7 @@ from faircount.mechanisms.server_noise import ServerNoise
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.sharing.field import to_signed
 
-MOST_ITEMS = MOST_CELLS[BlockKind.ONE]
+MAX_ITEMS = MAX_CELLS[BlockKind.ONE]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +61,9 @@ class ServerJoint(ServerNoise):
     def __post_init__(self) -> None:
         super().__post_init__()
         set_fields(self, epsilon=check_positive("epsilon", self.epsilon))
-        if not 2 <= self.N <= MOST_ITEMS:
+        if not 2 <= self.N <= MAX_ITEMS:
             raise ParameterError(
-                f"{self.name} counts 2 to {MOST_ITEMS} items, not {self.N}: with more of them "
+                f"{self.name} counts 2 to {MAX_ITEMS} items, not {self.N}: with more of them "
                 "choose server-laplace, whose error is next to the same"
             )
         # Not when the servers draw: people would have answered in vain.
@@ -93,8 +93,8 @@ class ServerJoint(ServerNoise):
     @classmethod
     def calibrate(cls, wanted: Requirements) -> CalibrationResult:
         """Return the mechanism whose releases compose to the budget."""
-        if not 2 <= wanted.items <= MOST_ITEMS:
-            raise RefusedError(f"{cls.name} counts 2 to {MOST_ITEMS} items")
+        if not 2 <= wanted.items <= MAX_ITEMS:
+            raise RefusedError(f"{cls.name} counts 2 to {MAX_ITEMS} items")
         total = wanted.epsilon
         epsilon = total
         if wanted.releases > 1:

@@ -37,7 +37,7 @@ from faircount.core.errors import ParameterError
 from faircount.core.questions import Constraint, OneOf, QuestionGroup, Questionnaire, Sheet, YesNo
 from faircount.core.questions.blocks import Weights
 from faircount.core.questions.choices import ChoiceQuestion
-from faircount.core.questions.questionnaire import MOST_BITS
+from faircount.core.questions.questionnaire import MAX_BITS
 from faircount.core.validation import check_epsilon, check_integer
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.joint_noise.balls import CubeBall
@@ -80,10 +80,10 @@ class ServerLevels(ServerSheets):
         _ = self.choices  # refuses all other kinds
         # check: base-epsilon - groups that spend more break the promise of the strongest level
         self.questionnaire.check_groups(self.groups, self.levels[0].epsilon)
-        if self.answer_bits > MOST_BITS:
+        if self.answer_bits > MAX_BITS:
             raise ParameterError(
                 f"with levels the questions have {self.answer_bits:,} bits together, and "
-                f"{MOST_BITS:,} are possible: ask less, or offer fewer answers"
+                f"{MAX_BITS:,} are possible: ask less, or offer fewer answers"
             )
         super().__post_init__()
         for noise in self.second_noises:
@@ -185,7 +185,7 @@ class ServerLevels(ServerSheets):
         return tuple(found)
 
     @property
-    def openings(self) -> tuple[Weights, ...]:
+    def cell_weights(self) -> tuple[Weights, ...]:
         """All cells as sums of bits: the first table of all questions, then the second."""
         first: list[Weights] = []
         second: list[Weights] = []
@@ -201,7 +201,7 @@ class ServerLevels(ServerSheets):
         coins = self.levels.coins
         is_inside = coins[self.levels.check_position(level)] == coins[-1]
         bits = self.place_sheet(sheet, is_inside=is_inside)
-        return np.array([sum(bits[bit] for bit, _ in weights) for weights in self.openings])
+        return np.array([sum(bits[bit] for bit, _ in weights) for weights in self.cell_weights])
 
     # --- noise ------------------------------------------------------------------------------------
 

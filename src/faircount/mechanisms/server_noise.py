@@ -22,9 +22,9 @@ from faircount.core.entropy import Entropy
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.decoys import CoinNoise, coin_noise, count_heads
 from faircount.mechanisms.laplace import LaplaceNoise, laplace_bound, laplace_noise
+from faircount.mechanisms.proven import ProvenMechanism, ProvenVotes
 from faircount.mechanisms.secret_shared import AUDITED_USERS
 from faircount.mechanisms.survey_log import SurveyLog
-from faircount.mechanisms.verified import VerifiedMechanism, VerifiedVotes
 from faircount.mechanisms.worst_pair import WorstPair
 
 S1_AND_USERS = Adversary(AdversaryCode.S1_AND_PARTICIPANTS)
@@ -43,7 +43,7 @@ def is_server(adversary: Adversary) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoiseOfServers(VerifiedMechanism):
+class NoiseOfServers(ProvenMechanism):
     """Who protects from whom where both servers add the whole noise."""
 
     servers_add_noise: ClassVar[bool] = True
@@ -76,7 +76,7 @@ class NoiseOfServers(VerifiedMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerNoise(NoiseOfServers, VerifiedVotes):
+class ServerNoise(NoiseOfServers, ProvenVotes):
     """Common base of both mechanisms for one question: the view of an audit."""
 
     def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:

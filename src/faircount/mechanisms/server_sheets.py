@@ -1,7 +1,7 @@
 """Joint noise by both servers, on the proven sheets of a questionnaire.
 
     user      report_bits      the bits of all answers, shared, with one proof for all of them
-    servers   tally            bits of the accepted reports added up and opened as cells
+    servers   tally            bits of the accepted reports added up, as shares of the cells
               server_noise     plus the server's own joint noise, drawn for all cells at once
     revealed  the cells of all people with the noise of both servers
 
@@ -36,9 +36,9 @@ from faircount.core.validation import check_integer
 from faircount.mechanisms.base import set_fields
 from faircount.mechanisms.count_law import NoiseLaw
 from faircount.mechanisms.joint_noise.mechanism import GroupNoise, JointNoise, split_epsilon
+from faircount.mechanisms.proven import check_no_level
 from faircount.mechanisms.server_noise import NoiseOfServers
 from faircount.mechanisms.sheets import SheetMechanism
-from faircount.mechanisms.verified import check_no_level
 from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.field import dtype_for, from_signed
 
@@ -100,13 +100,13 @@ class ServerSheets(SheetMechanism, NoiseOfServers):
     def _opening_matrix(self) -> NDArray[np.object_]:
         """The matrix from bits to cells, a column per cell."""
         matrix = np.zeros((self.answer_bits, self.N), dtype=np.object_)
-        for cell, weights in enumerate(self.openings):
+        for cell, weights in enumerate(self.cell_weights):
             for bit, weight in weights:
                 matrix[bit, cell] = weight
         return matrix
 
-    def open_bits(self, sums: Residues) -> Residues:
-        """Return the weighted sums that are opened, mod q; slack bits are in none of them."""
+    def cells_from_bits(self, sums: Residues) -> Residues:
+        """Return the weighted sums of bits, mod q; slack bits are in none of them."""
         q = self.modulus
         # Python's integers: a product of a residue and a weight may exceed 64 bits.
         cells = sums.astype(np.object_) @ self._opening_matrix

@@ -108,13 +108,15 @@ class SheetMechanism(VectorMechanism):
 
     def cells_of(self, sheet: Sheet) -> Ints:
         """Return what one sheet adds to the cells."""
-        return np.array(self.questionnaire.open(self.questionnaire.encode(sheet)), dtype=np.int64)
+        return np.array(
+            self.questionnaire.cells_from_bits(self.questionnaire.encode(sheet)), dtype=np.int64
+        )
 
     @cached_property
     def tops(self) -> tuple[int, ...]:
         """The largest number that one sheet adds to every cell."""
         # All bits of a cell at once: no valid sheet adds more.
-        return tuple(sum(weight for _, weight in weights) for weights in self.openings)
+        return tuple(sum(weight for _, weight in weights) for weights in self.cell_weights)
 
     def group_of(self, question: int) -> QuestionGroup:
         """Return the group of a question."""
@@ -125,9 +127,9 @@ class SheetMechanism(VectorMechanism):
         return float(self.group_of(question).epsilon)
 
     @property
-    def openings(self) -> tuple[Weights, ...]:
+    def cell_weights(self) -> tuple[Weights, ...]:
         """All cells as weighted sums of the bits of a sheet."""
-        return self.questionnaire.openings
+        return self.questionnaire.cell_weights
 
     @cached_property
     def layout(self) -> tuple[tuple[int, int, Block], ...]:
@@ -135,7 +137,7 @@ class SheetMechanism(VectorMechanism):
         found = []
         for number, question in enumerate(self.questionnaire.questions):
             for place, block in enumerate(question.blocks):
-                # In the order in which cells are opened, so that a position names the same cell
+                # In the order in which cells are published, so that a position names the same cell
                 # everywhere.
                 found += [(number, place, block)] * block.cells
         return tuple(found)

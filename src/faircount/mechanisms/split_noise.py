@@ -34,7 +34,7 @@ from faircount.mechanisms.count_law import (
 from faircount.mechanisms.laplace import LARGEST_EPSILON, laplace_noise
 
 # Largest spread of a sum of scores, in half scores, whose law is computed.
-_MOST_SPREAD = 200_000.0
+_MAX_SPREAD = 200_000.0
 
 
 def step_loss(question: Question, share: Fraction, block: int = 0) -> float:
@@ -118,7 +118,7 @@ class SplitNoise:
         """
         raw = self.raw_law(question)
         # A bound on the memory, and so on the time: the law has as many points as its spread.
-        if sum(map(abs, weights)) * math.sqrt(raw.variance) > _MOST_SPREAD:
+        if sum(map(abs, weights)) * math.sqrt(raw.variance) > _MAX_SPREAD:
             return None
         return weigh_noise(raw, tuple(weights))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from faircount.core.arrays import Ints, Residues
 
 if TYPE_CHECKING:
-    from faircount.mechanisms.verified import Placement
+    from faircount.mechanisms.proven import Placement
 
 
 @dataclass

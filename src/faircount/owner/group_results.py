@@ -19,7 +19,7 @@ from faircount.planning.question_groups import half_width
 from faircount.protocol.survey.endings import describe_abort
 from faircount.protocol.wire.messages import Aborted
 
-MOST_ERROR = 25.0
+MAX_ERROR = 25.0
 """Percentage points: an interval twice as wide covers half of all possible values, and tells next
 to nothing. Whether a group is shown follows from its error, never from a number of people."""
 
@@ -88,7 +88,7 @@ class GroupResult:
         error = self.error_of(number)
         # By the error and not by the estimate: whether a group is shown must not depend on its
         # answers.
-        return error is not None and error <= MOST_ERROR
+        return error is not None and error <= MAX_ERROR
 
 
 @dataclass(frozen=True, eq=False)

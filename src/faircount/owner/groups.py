@@ -26,7 +26,7 @@ from faircount.owner.budget import existing_budget
 from faircount.owner.combined_result import CombinedResult
 from faircount.owner.creation import people_given
 from faircount.owner.folder import COMMAND_RETRY, SurveyFolder, read_servers
-from faircount.owner.group_results import MOST_ERROR, GroupResult, GroupResults, error_of
+from faircount.owner.group_results import MAX_ERROR, GroupResult, GroupResults, error_of
 from faircount.owner.invitation_texts import ENGLISH
 from faircount.owner.invitations import Invitee
 from faircount.owner.level_forecast import LevelForecast, forecast_levels
@@ -252,7 +252,7 @@ def _check_sizes(form: Form, sizes: dict[str, int], epsilon: float) -> None:
     for name, count in sizes.items():
         # If everybody answers; two servers add noise.
         errors = [line.half_width for line in make_plan(form, count, epsilon, draws=2).lines]
-        if min(errors) > MOST_ERROR:
+        if min(errors) > MAX_ERROR:
             hopeless.append(f"{name} ({count:,} people, at best ±{min(errors):.0f} points)")
     if hopeless:
         raise RefusedError(

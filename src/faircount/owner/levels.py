@@ -18,7 +18,7 @@ from faircount.owner.invitation_texts import ENGLISH
 from faircount.owner.membership import split_people
 from faircount.owner.people import People
 
-MOST_LEVELS = 8
+MAX_LEVELS = 8
 LONGEST_NAME = 40
 
 PUBLIC_LEVELS = (
@@ -51,9 +51,9 @@ def check_levels(levels: Mapping[str, float]) -> dict[str, float]:
 
     levels: epsilon of every level, by its name
     """
-    if not 2 <= len(levels) <= MOST_LEVELS:
-        message = f"give 2 to {MOST_LEVELS} levels, not {len(levels)}: for one, use epsilon"
-        raise ParameterError(message).with_code("number_of_levels", most=MOST_LEVELS)
+    if not 2 <= len(levels) <= MAX_LEVELS:
+        message = f"give 2 to {MAX_LEVELS} levels, not {len(levels)}: for one, use epsilon"
+        raise ParameterError(message).with_code("number_of_levels", most=MAX_LEVELS)
     found: dict[str, float] = {}
     for given, epsilon in levels.items():
         name = unicodedata.normalize("NFC", str(given).strip())

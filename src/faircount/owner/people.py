@@ -23,11 +23,11 @@ from faircount.core.files import read_file
 TABLES = (".csv", ".tsv")
 SPREADSHEETS = (".xlsx", ".xlsm")
 OTHER_SPREADSHEETS = (".xls", ".ods", ".numbers")
-MOST_UNPACKED = 64 * 1024 * 1024
+MAX_UNPACKED = 64 * 1024 * 1024
 """Bytes of a spreadsheet when it is unpacked: a table of 100,000 people takes half of it."""
-MOST_CELLS = 20_000_000
+MAX_CELLS = 20_000_000
 """Cells of a spreadsheet, with the empty ones between others, that are looked at."""
-MOST_ROWS = 1 << 20
+MAX_ROWS = 1 << 20
 """Rows of a spreadsheet; no program writes more."""
 COLUMNS_IN_ERROR = 12
 LINES_IN_ERROR = 5
@@ -216,7 +216,7 @@ def _check_unpacked_size(path: Path, data: bytes) -> None:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         unpacked = sum(entry.file_size for entry in archive.infolist())
     # check: sheet-unpacked - a small file takes all memory of the owner's computer
-    if unpacked > MOST_UNPACKED:
+    if unpacked > MAX_UNPACKED:
         raise _too_large(path)
 
 
@@ -227,7 +227,7 @@ def _fill_rows(path: Path, table: Iterable[Sequence[object]]) -> _Rows:
     for number, row in enumerate(table, start=1):
         cells += len(row)
         # check: sheet-cells - one cell far away makes a million rows of empty ones before it
-        if cells > MOST_CELLS or number > MOST_ROWS:
+        if cells > MAX_CELLS or number > MAX_ROWS:
             raise _too_large(path)
         texts = [_cell_text(value) for value in row]
         while texts and not texts[-1]:

@@ -16,7 +16,7 @@ from faircount.owner.people import People
 from faircount.owner.questions import check_question
 from faircount.owner.survey import Survey
 
-MOST_NUMBERS = 1000
+MAX_NUMBERS = 1000
 
 
 def repeat(
@@ -91,7 +91,7 @@ def next_folder(path: Path) -> Path:
     found = re.fullmatch(r"(.+)-(\d{1,3})", path.name)
     stem = path.name if found is None else found[1]
     first = 2 if found is None else int(found[2]) + 1
-    for number in range(first, first + MOST_NUMBERS):
+    for number in range(first, first + MAX_NUMBERS):
         candidate = path.with_name(f"{stem}-{number}")
         if not candidate.exists():
             return candidate

@@ -13,7 +13,7 @@ from faircount.planning.question import Question
 Kind = type[FrequencyMechanism]
 
 # Where no number up to this suffices, the target is out of reach.
-MOST_USERS = 10**9
+MAX_USERS = 10**9
 
 # 6 of 40 users are 15%, although the quotient as a float exceeds 0.15.
 ROUNDING = 1 + 1e-12
@@ -52,13 +52,13 @@ def users_needed(kind: Kind, q: Question, target: float) -> int | None:
         # An optimistic bound skips the numbers that are hopeless; it is asked again at every
         # doubling, because rounding may defeat it for a while.
         if users >= 2 * asked:
-            ahead = smallest_integer(partial(_may_suffice, kind, q, target, users), MOST_USERS)
+            ahead = smallest_integer(partial(_may_suffice, kind, q, target, users), MAX_USERS)
             if ahead is None:
                 return None
             asked = max(1, users + ahead)
             # The bound ignores rounding and dropouts. A hundred times as many users leave room for
             # both, and end a search that would never succeed.
-            most = min(MOST_USERS, max(most, 100 * asked if ahead else 0))
+            most = min(MAX_USERS, max(most, 100 * asked if ahead else 0))
             users = _next_candidate(asked)
         if _suffices(kind, q, target, users):
             return users

@@ -297,7 +297,7 @@ def forecast_sheet(
     # Refuses what the topology cannot carry, before anybody is told about errors.
     running = topology.adapt_mechanism(mechanism)
     # Shares of what one person can add to a cell: 1 to a count, its range to a number.
-    tops = [sum(weight for _, weight in cell) for cell in form.questionnaire.openings]
+    tops = [sum(weight for _, weight in cell) for cell in form.questionnaire.cell_weights]
     # With levels the cells of the second table follow; the base is what is relied on.
     errors = np.sqrt(mechanism.variance(None, responses)[: len(tops)]) / tops
     half_width = max(line.half_width for line in plan.lines) / 100

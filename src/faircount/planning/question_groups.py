@@ -24,7 +24,7 @@ from faircount.mechanisms.sheets import CountsSheets
 _ONE = 1 << 128
 
 # Divisions of epsilon that the search computes exactly.
-_MOST_TRIED = 8
+_MAX_TRIED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _best_exact(
     waiting = list(dict.fromkeys(candidates))
     tried: set[tuple[QuestionGroup, ...]] = set()
     reason = ""
-    while waiting and len(tried) < _MOST_TRIED:
+    while waiting and len(tried) < _MAX_TRIED:
         groups = waiting.pop(0)
         tried.add(groups)
         try:

@@ -1,8 +1,9 @@
 """Network-free protocol code (sans-IO), on which the servers and clients are built.
 
-    coordinator  Coordinator.begin -> coordinate(state, message, reader), end_phase(state, reader=)
+    coordinator  Coordinator.begin
+                 coordinator_step(state, message, reader), end_phase(state, reader=)
                  -> Step: the new state, rows to write, messages to send
-    aggregator   aggregate_with(ledger, state, message, reader) -> ledger, Step
+    aggregator   aggregator_step_with(ledger, state, message, reader) -> ledger, Step
     client       topology.client -> start, next_message(state), handle_response
     bytes        encode(message), decode(data); from other parties: decode_upload,
                  decode_response, decode_signed in `roles.limits`
@@ -26,13 +27,13 @@ from faircount.protocol.wire.codec import Message, encode
 
 if TYPE_CHECKING:
     from faircount.protocol.roles.aggregator import Aggregator as Aggregator
-    from faircount.protocol.roles.aggregator import aggregate as aggregate
-    from faircount.protocol.roles.aggregator import aggregate_with as aggregate_with
+    from faircount.protocol.roles.aggregator import aggregator_step as aggregator_step
+    from faircount.protocol.roles.aggregator import aggregator_step_with as aggregator_step_with
     from faircount.protocol.roles.client import Client as Client
     from faircount.protocol.roles.client import ClientState as ClientState
     from faircount.protocol.roles.client import has_progressed as has_progressed
     from faircount.protocol.roles.coordinator import Coordinator as Coordinator
-    from faircount.protocol.roles.coordinator import coordinate as coordinate
+    from faircount.protocol.roles.coordinator import coordinator_step as coordinator_step
     from faircount.protocol.roles.coordinator import end_phase as end_phase
     from faircount.protocol.roles.coordinator import resume as resume
     from faircount.protocol.roles.rows import MemoryRows as MemoryRows
@@ -61,10 +62,10 @@ _HOMES = {
     "RowReader": "roles.rows",
     "RowWrite": "roles.rows",
     "Step": "roles.rows",
-    "aggregate": "roles.aggregator",
-    "aggregate_with": "roles.aggregator",
+    "aggregator_step": "roles.aggregator",
+    "aggregator_step_with": "roles.aggregator",
     "compare_and_swap": "survey.budget",
-    "coordinate": "roles.coordinator",
+    "coordinator_step": "roles.coordinator",
     "decode": "wire.messages",
     "decode_row": "roles.stored",
     "decode_state": "roles.stored",
@@ -95,10 +96,10 @@ __all__ = [
     "Step",
     "SurveyParameters",
     "Topology",
-    "aggregate",
-    "aggregate_with",
+    "aggregator_step",
+    "aggregator_step_with",
     "compare_and_swap",
-    "coordinate",
+    "coordinator_step",
     "decode",
     "decode_row",
     "decode_state",

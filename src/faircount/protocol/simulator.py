@@ -20,12 +20,12 @@ from faircount.core.errors import ProtocolError
 from faircount.core.questions import Sheet
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.base import Mechanism
-from faircount.protocol.roles.aggregator import Aggregator, aggregate, mac_key_rows
+from faircount.protocol.roles.aggregator import Aggregator, aggregator_step, mac_key_rows
 from faircount.protocol.roles.client import Client, ClientState, has_progressed
 from faircount.protocol.roles.coordinator import (
     Coordinator,
-    coordinate,
-    coordinate_many,
+    coordinator_step,
+    coordinator_step_for_many,
     end_phase,
     invitation_rows,
 )
@@ -57,7 +57,7 @@ Progress = Callable[[int], None]
 Meter = Callable[[int, Message, Message], None]
 """Called with a participant's number, a request of the client, and the coordinator's response."""
 
-MOST_EXCHANGES = 12
+MAX_EXCHANGES = 12
 """More requests than a client has on one visit: bounds the loop for one that is always refused."""
 
 CLIENTS_PER_GROUP = 64
@@ -201,9 +201,9 @@ def converse(
         message = waiting.pop(0)
         # In order of sending, as the outbox of the service does it.
         if addressee(message) is Party.AGGREGATOR:
-            s2, replies = s2.do(aggregate, message)
+            s2, replies = s2.do(aggregator_step, message)
         else:
-            s1, replies = s1.do(coordinate, message)
+            s1, replies = s1.do(coordinator_step, message)
         waiting += replies
     return s1, s2
 
@@ -227,14 +227,14 @@ def visit(
         meter: called for every exchange
     """
     # A loop with an end: a mistake in a client fails a test instead of hanging it.
-    for _ in range(MOST_EXCHANGES):
+    for _ in range(MAX_EXCHANGES):
         requests = dict[int, Message]()
         for user in users:
             request = client.next_message(states[user])
             if request is not None:
                 requests[user] = request
         # One step, and one signature that acknowledges everything in it.
-        step, replies = coordinate_many(s1.state, requests.values(), s1.rows)
+        step, replies = coordinator_step_for_many(s1.state, requests.values(), s1.rows)
         s1 = s1.after(step)
         users = []
         for (user, request), out in zip(requests.items(), replies, strict=True):

@@ -238,7 +238,7 @@ async def _find_running(tx: Transaction) -> list[SurveyRow]:
     found = await tx.fetch_all("SELECT id FROM surveys WHERE main_nonce IS NOT NULL ORDER BY id")
     # Locked, in the order of ids: a worker that was not stopped waits until this is committed.
     for record in found:
-        row = await states.find(tx, bytes(record["id"]), change=True)
+        row = await states.find(tx, bytes(record["id"]), for_update=True)
         if row is not None and row.phase not in FINAL:
             running.append(row)
     return running

@@ -23,7 +23,7 @@ LARGEST_FACTOR = 1 << 32
 _EXACT_IN_DOUBLES = 1 << 53
 _LARGEST_WORD = (1 << 64) - 1
 _HALF_BITS = np.uint64(16)
-_MOST_COEFFICIENTS = 1 << 15
+_MAX_COEFFICIENTS = 1 << 15
 
 # OpenBLAS distributes larger products among threads. For products of this size the threads wait
 # for one another longer than they compute.
@@ -79,9 +79,9 @@ def _multiply_blocks(rows: Words, matrix: Words, q: int, fit: int) -> Words:
 
 def polynomial_product(a: Residues, b: Residues, q: int) -> Words:
     """Return the product of two polynomials over F_q, coefficients lowest first."""
-    if not 0 < max(a.size, b.size) <= _MOST_COEFFICIENTS:
+    if not 0 < max(a.size, b.size) <= _MAX_COEFFICIENTS:
         raise ShareError(
-            f"polynomials of 1 to {_MOST_COEFFICIENTS} coefficients are multiplied here: "
+            f"polynomials of 1 to {_MAX_COEFFICIENTS} coefficients are multiplied here: "
             "ask about fewer items"
         )
     left = a.astype(np.uint64)

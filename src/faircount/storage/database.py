@@ -66,10 +66,9 @@ class Transaction(ABC):
 
     @abstractmethod
     async def share(self, name: bytes, own: bytes) -> None:
-        """Wait until no other transaction has locked `name`, which others may share meanwhile.
+        """Take a shared lock on `name`, and an exclusive one on `own`.
 
-        Whoever wants to `lock` it comes before those who want to share it later. `own` is locked,
-        too: of those who share `name`, each has another one.
+        Each caller chooses another `own`. A waiting `lock` goes before later shares.
         """
 
     @abstractmethod

@@ -34,18 +34,21 @@ class RowKey:
     def __init__(self, secret: bytes) -> None:
         self._cipher = AESGCM(secret)
 
-    def encrypt(self, place: bytes, value: bytes) -> bytes:
-        """Encrypt a value for this place; the nonce comes first."""
+    def encrypt(self, associated_data: bytes, value: bytes) -> bytes:
+        """Encrypt a value; the nonce comes first."""
         # One key encrypts far fewer than 2^32 rows, so random 96-bit nonces do not collide.
         nonce = os.urandom(NONCE)
-        # The place is authenticated: whoever can write to the database cannot swap two rows.
-        return nonce + self._cipher.encrypt(nonce, value, place)
+        # The associated data name the place of the value: whoever can write to the database cannot
+        # swap two rows.
+        return nonce + self._cipher.encrypt(nonce, value, associated_data)
 
-    def decrypt(self, place: bytes, encrypted: bytes) -> bytes:
-        """Decrypt the value that was encrypted for this place."""
+    def decrypt(self, associated_data: bytes, encrypted: bytes) -> bytes:
+        """Decrypt a value that was encrypted with the same associated data."""
         try:
             # A view instead of a slice: the value can be long, and is not copied.
-            return self._cipher.decrypt(encrypted[:NONCE], memoryview(encrypted)[NONCE:], place)
+            return self._cipher.decrypt(
+                encrypted[:NONCE], memoryview(encrypted)[NONCE:], associated_data
+            )
         except (InvalidTag, ValueError):
             raise StorageError(
                 "a stored row was changed or belongs to another key: restore a backup"

@@ -110,8 +110,8 @@ class PagedStore:
         self._page = self.read(first)
         self._is_read = True
         self._first = first
-        # A page with less than it may have was the last one. A full one may be too: then the next
-        # read finds nothing, which costs one query.
+        # A page that is not full was the last one. A full one may be too: then the next read finds
+        # nothing, which costs one query.
         is_full = len(self._page) == page_rows(self.store)
         self._last = next(reversed(self._page)) if is_full else None
 

@@ -39,8 +39,8 @@ Table(
     _bytes("main_nonce", null=True),
     # Which key the rows are encrypted under: 0 while the survey runs, 1 after its final statement.
     _number("generation"),
-    # Counts changes of anything but reports that workers take together, and changes of the main row
-    # alone.
+    # Counts changes of anything but reports that are taken under the shared lock, and changes of
+    # only the main row.
     _number("version"),
     _number("main_version"),
     _text("phase"),
@@ -72,7 +72,7 @@ Table(
     PrimaryKeyConstraint("survey", "store", "key"),
 )
 
-# Coordinator: participants whom a worker has let in together with other workers. Those of the
+# Coordinator: participants whom a worker has let in under the shared lock. Those of the
 # survey are these and `surveys.participants`.
 Table(
     "worker_counts",

@@ -8,7 +8,7 @@ Three kinds of readers keep memory small:
     the aggregator, and `servers`       one page at a time while the step runs (`storage.pages`)
     the coordinator of other topologies all rows: there are a few thousand participants at most
 
-A survey has two keys (`SurveyKeys`). What stays when it is over is encrypted under the second one
+A survey has two keys (`RowKeys`). What stays when it is over is encrypted under the second one
 from the beginning, as far as it is known then, so that little is left to do at the end: the result
 and other rows that stay are encrypted again, messages are deleted, and their hashes stay. Once that
 is committed the first key is destroyed (`destroy_old_key`), and with it everything that the
@@ -60,13 +60,13 @@ from faircount.storage.pages import (
 )
 
 S = TypeVar("S", bound=Coordinator | Aggregator)
-USERS = "first_messages"
+FIRST_MESSAGES = "first_messages"
 """The coordinator's table with a row for everybody who has enrolled or responded."""
 
 WITHDRAWN = "withdrawn"
 """The coordinator's table with a row for everybody who has withdrawn."""
 
-PEOPLE = "mac_keys"
+MAC_KEYS = "mac_keys"
 """The aggregator's table with a row for everybody who is invited."""
 
 MAIN_ROW = "main"
@@ -111,8 +111,13 @@ class SurveyRow:
     held_since: int | None
     since: int
     extended: int
-    # How many workers take reports of this survey together.
+    # How many workers take reports of this survey under the shared lock.
     workers: int = 0
+
+    @property
+    def has_state(self) -> bool:
+        """Whether the survey has a state: at the coordinator, whether it was opened."""
+        return self.main_nonce is not None
 
     @property
     def responses(self) -> int:
@@ -128,7 +133,7 @@ class SurveyRow:
 _FIELDS = tuple(SurveyRow.__dataclass_fields__)
 _COLUMNS = tuple(name for name in _FIELDS if name != "workers")
 _OF_WORKERS = "FROM worker_counts WHERE worker_counts.survey = surveys.id"
-# Computed where they are read: workers that take reports together do not write the survey's row.
+# Computed where they are read: workers under the shared lock do not write the survey's row.
 _COMPUTED = {
     "participants": f"participants + (SELECT CAST(COALESCE(SUM(worker_counts.participants), 0) "
     f"AS BIGINT) {_OF_WORKERS}) AS participants",
@@ -137,16 +142,16 @@ _COMPUTED = {
 _SELECT = f"SELECT {', '.join(_COMPUTED.get(name, name) for name in _FIELDS)} FROM surveys"  # noqa: S608 - names of our own columns
 
 
-async def find(tx: Transaction, survey: bytes, *, change: bool = False) -> SurveyRow | None:
-    """Find a survey; with `change`, nobody else changes anything of it until this transaction ends.
+async def find(tx: Transaction, survey: bytes, *, for_update: bool = False) -> SurveyRow | None:
+    """Find a survey; `for_update` locks it for others until this transaction ends.
 
     A transaction that changes a survey takes this lock before any other lock that concerns it, so
     that no two of them wait for each other.
     """
-    if change:
+    if for_update:
         # check: survey-lock - a report would be acknowledged after the manifest is fixed
         await tx.lock(survey)
-    fetch = tx.fetch_one_for_update if change else tx.fetch_one
+    fetch = tx.fetch_one_for_update if for_update else tx.fetch_one
     found = await fetch(f"{_SELECT} WHERE id = ?", survey)
     return None if found is None else SurveyRow.of(found)
 
@@ -156,7 +161,7 @@ async def find_with_rows(
 ) -> tuple[SurveyRow | None, Sequence[Record]]:
     """Find a survey and these rows of it, as they are behind a lock on the survey.
 
-    worker: the worker that takes reports together with others; None for one that is alone
+    worker: the worker that takes the shared lock; None for the exclusive lock
     """
     if worker is None:
         # check: alone-lock - a withdrawal would not see the report that another worker takes
@@ -188,9 +193,10 @@ async def find_with_rows(
 
 
 async def add_worker(tx: Transaction, survey: bytes, worker: bytes) -> None:
-    """Let a worker take reports together with others, in a transaction that is alone.
+    """Let a worker take reports under the shared lock; this needs the exclusive lock.
 
-    Workers that have ended are forgotten, once there are many of them, with all others.
+    At `MAX_WORKERS` all others lose their rows, whose counts go to the survey's row: workers that
+    have ended are forgotten in this way, and those that run are added again.
     """
     found = await tx.fetch_all(
         "SELECT worker, participants FROM worker_counts WHERE survey = ?", survey
@@ -242,7 +248,7 @@ class Loaded(Generic[S]):
     """
 
     row: SurveyRow
-    keys: "SurveyKeys"
+    keys: "RowKeys"
     state: S
     rows: RowReader
     sink: RowSink | None = None
@@ -279,7 +285,7 @@ class States(Generic[S]):
             found: the rows that the step needs (`find_with_rows`); None if it may need all. Then
                 make the step in a thread: the reader waits for the database
         """
-        keys = SurveyKeys.read(self._keys, row)
+        keys = RowKeys.read(self._keys, row)
         state = await self._load_main_row(tx, row, keys, ledger)
         paged = self._page_reader(tx, row, keys)
         if found is not None:
@@ -293,7 +299,7 @@ class States(Generic[S]):
             return Loaded(row, keys, state, all_rows)
         return Loaded(row, keys, state, paged, self._page_sink(tx, keys, paged))
 
-    def _page_reader(self, tx: Transaction, row: SurveyRow, keys: "SurveyKeys") -> PagedRows:
+    def _page_reader(self, tx: Transaction, row: SurveyRow, keys: "RowKeys") -> PagedRows:
         loop = asyncio.get_running_loop()
 
         def read(table: str, first: bytes) -> dict[bytes, StoredRow]:
@@ -307,9 +313,9 @@ class States(Generic[S]):
                 rows[stored.key] = StoredRow(read_value(stored.value), stored.hash, stored.kept)
             return rows
 
-        return PagedRows(read, {USERS: row.participants, PEOPLE: row.invited})
+        return PagedRows(read, {FIRST_MESSAGES: row.participants, MAC_KEYS: row.invited})
 
-    def _page_sink(self, tx: Transaction, keys: "SurveyKeys", paged: PagedRows) -> RowSink:
+    def _page_sink(self, tx: Transaction, keys: "RowKeys", paged: PagedRows) -> RowSink:
         loop = asyncio.get_running_loop()
 
         def sink(write: RowWrite) -> None:
@@ -322,7 +328,7 @@ class States(Generic[S]):
         return sink
 
     async def _load_main_row(
-        self, tx: Transaction, row: SurveyRow, keys: "SurveyKeys", ledger: Ledger | None
+        self, tx: Transaction, row: SurveyRow, keys: "RowKeys", ledger: Ledger | None
     ) -> S:
         """Load the state itself. The coordinator caches it, since participants connect all day."""
         known = self._cached_states.get(row.id)
@@ -342,7 +348,7 @@ class States(Generic[S]):
         return state
 
     def _decode_main_row(
-        self, row: SurveyRow, keys: "SurveyKeys", ledger: Ledger | None, encrypted: bytes
+        self, row: SurveyRow, keys: "RowKeys", ledger: Ledger | None, encrypted: bytes
     ) -> S:
         data = keys.current.decrypt(_main_row_context(row.id, row.generation), encrypted)
         return decode_state(self._kind, data, None, ledger)
@@ -374,10 +380,10 @@ class States(Generic[S]):
     async def save_shared(
         self, tx: Transaction, before: Loaded[S], step: Step[S], worker: bytes
     ) -> bool:
-        """Write a step together with other workers, and return whether that was possible.
+        """Write a step under the shared lock, and return whether that was possible.
 
-        If not, the transaction must be rolled back, and the step made again by a worker that is
-        alone.
+        If not, the transaction must be rolled back, and the step made again with the exclusive
+        lock.
         """
         # check: shared-writes - a worker would overwrite what another one writes at the same time
         if step.state is not before.state or not all(map(_is_new_report, step.rows)):
@@ -408,14 +414,14 @@ class States(Generic[S]):
 
     async def add(self, tx: Transaction, row: SurveyRow, writes: Iterable[RowWrite]) -> None:
         """Write rows of a survey that has a state, one page at a time."""
-        keys = SurveyKeys.read(self._keys, row)
+        keys = RowKeys.read(self._keys, row)
         # A generator: the list of the invited may not fit into memory.
         waiting = (encode_row(write) for write in writes)
         while page := list(islice(waiting, PAGE)):
             await _write_rows(tx, keys, page)
 
     async def _scrub(
-        self, tx: Transaction, keys: "SurveyKeys", row: SurveyRow, step: Step[S]
+        self, tx: Transaction, keys: "RowKeys", row: SurveyRow, step: Step[S]
     ) -> SurveyRow:
         """Leave of a survey that is over only what its second key encrypts."""
         for table in self._tables:
@@ -431,7 +437,7 @@ class States(Generic[S]):
         last = replace(row, generation=LAST)
         return await self._write_survey(tx, keys.last, last, step.state)
 
-    async def _encrypt_again(self, tx: Transaction, keys: "SurveyKeys", table: str) -> None:
+    async def _encrypt_again(self, tx: Transaction, keys: "RowKeys", table: str) -> None:
         """Encrypt the rows of a table under the second key, one page at a time."""
         after = replace(keys, generation=LAST, current=keys.last)
         # A row keeps its key while it is encrypted again, so paging is not disturbed.
@@ -470,12 +476,12 @@ class States(Generic[S]):
 
 def _count_new(step: Step[S]) -> int:
     """How many enrol or respond in this step for the first time."""
-    return sum(write.table == USERS and write.is_new for write in step.rows)
+    return sum(write.table == FIRST_MESSAGES and write.is_new for write in step.rows)
 
 
 def _is_new_report(write: RowWrite) -> bool:
     """Whether this is a row that was not there: of a report, or of its key."""
-    return write.is_new and write.table in (USERS, "keys")
+    return write.is_new and write.table in (FIRST_MESSAGES, "keys")
 
 
 def _count_withdrawn(step: Step[S]) -> int:
@@ -488,7 +494,9 @@ def _count_withdrawn(step: Step[S]) -> int:
     if not new:
         return 0
     # A withdrawal deletes the first message, except on a roster, which stays as it was confirmed.
-    known = {write.key for write in step.rows if write.table == USERS and write.value is None}
+    known = {
+        write.key for write in step.rows if write.table == FIRST_MESSAGES and write.value is None
+    }
     if isinstance(step.state, Coordinator):
         known.update(entry.user for entry in step.state.roster)
     return len(new & known)
@@ -511,7 +519,7 @@ def _kept_context(survey: bytes, store: str, key: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class SurveyKeys:
+class RowKeys:
     """The keys of one survey's rows.
 
     Attributes:
@@ -527,7 +535,7 @@ class SurveyKeys:
     last: RowKey
 
     @classmethod
-    def read(cls, folder: KeyFolder, row: SurveyRow) -> "SurveyKeys":
+    def read(cls, folder: KeyFolder, row: SurveyRow) -> "RowKeys":
         """The keys of a survey, from the key folder."""
         last = folder.get(state_key_name(row.id, LAST))
         is_over = row.generation == LAST
@@ -591,7 +599,7 @@ def _pad(keys: tuple[bytes, ...]) -> tuple[bytes, ...]:
 R = TypeVar("R", bound=MemoryRows)
 
 
-def _decode_rows(rows: R, keys: SurveyKeys, records: Sequence[Record]) -> R:
+def _decode_rows(rows: R, keys: RowKeys, records: Sequence[Record]) -> R:
     """Put the rows of these records where a step reads them."""
     for record in records:
         stored = keys.decrypt_row(record)
@@ -601,7 +609,7 @@ def _decode_rows(rows: R, keys: SurveyKeys, records: Sequence[Record]) -> R:
     return rows
 
 
-async def _write_rows(tx: Transaction, keys: SurveyKeys, rows: Sequence[Row]) -> None:
+async def _write_rows(tx: Transaction, keys: RowKeys, rows: Sequence[Row]) -> None:
     if rows:
         await tx.execute_many(_PUT_ROW, [keys.encrypt_row(row) for row in rows])
 

@@ -11,14 +11,14 @@ from faircount.estimation.validity import ASSUMPTIONS, ROWS_ASSUMPTION
 
 ITEMS = ["tea", "milk", "water"]
 ANSWERS = ["tea"] * 30 + ["milk"] * 20 + ["water"] * 10
-VERIFIED = [
+PROVEN = [
     fc.ServerLaplace(items=ITEMS, epsilon=1.0),
     fc.ServerCoins(items=ITEMS, epsilon=1.0, delta=1e-3),
     fc.PlacedCoins(items=ITEMS, epsilon=1.0, delta=1e-2),
 ]
 
 
-@pytest.mark.parametrize("mechanism", VERIFIED, ids=lambda mechanism: mechanism.name)
+@pytest.mark.parametrize("mechanism", PROVEN, ids=lambda mechanism: mechanism.name)
 def test_with_proofs_the_result_says_how_much_liars_could_have_moved(
     mechanism: fc.ServerLaplace,
 ) -> None:
@@ -48,11 +48,11 @@ def test_without_proofs_the_result_says_that_rows_were_believed(topology: str | 
 
 
 def test_a_mechanism_that_proves_is_tried_without_messages_unless_asked() -> None:
-    tried = fc.run(ANSWERS, VERIFIED[0], entropy=fc.SeededStream(1))
+    tried = fc.run(ANSWERS, PROVEN[0], entropy=fc.SeededStream(1))
     assert tried.topology == "shares"
     assert tried.assumption == ROWS_ASSUMPTION
     assert (
-        fc.run(ANSWERS, VERIFIED[0], topology="servers", entropy=fc.SeededStream(1)).assumption
+        fc.run(ANSWERS, PROVEN[0], topology="servers", entropy=fc.SeededStream(1)).assumption
         == ASSUMPTIONS[True]
     )
 
@@ -62,7 +62,7 @@ def test_what_cannot_be_proven_is_refused() -> None:
         with pytest.raises(ParameterError, match="choose ServerJoint, ServerCoins or PlacedCoins"):
             fc.run(ANSWERS, unproven, proofs=True)
     with pytest.raises(ParameterError, match="only servers check proofs"):
-        fc.run(ANSWERS, VERIFIED[0], topology="masked", proofs=True)
+        fc.run(ANSWERS, PROVEN[0], topology="masked", proofs=True)
 
 
 def test_means_and_tables_say_it_too() -> None:

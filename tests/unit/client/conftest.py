@@ -13,7 +13,7 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.questions import OneOf, Questionnaire
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.server_sheets import ServerSheets
-from faircount.protocol import SurveyParameters, coordinate, decode, encode, end_phase
+from faircount.protocol import SurveyParameters, coordinator_step, decode, encode, end_phase
 from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.survey.operators import Operator
 from faircount.protocol.survey.parameters import questionnaire_of
@@ -87,7 +87,7 @@ class InMemory:
         if request.url.path != f"{survey_path}/messages":
             return httpx.Response(404, json={"title": "no such survey"})
         self.messages.append(request.content)
-        self.s1, (answer, *_) = self.s1.do(coordinate, decode(request.content))
+        self.s1, (answer, *_) = self.s1.do(coordinator_step, decode(request.content))
         if isinstance(answer, Rejection):
             problem = {"detail": answer.detail.decode(), "reason": answer.reason}
             return httpx.Response(409, content=json.dumps(problem).encode())

@@ -122,10 +122,10 @@ def test_elsewhere_a_branch_has_the_cells_of_skip(question: Any) -> None:
 
     skipped = replace(question, only_if=None, skip=True)
     assert question.not_applicable is None
-    assert (question.bits, question.constraint, question.openings, question.blocks) == (
+    assert (question.bits, question.constraint, question.cell_weights, question.blocks) == (
         skipped.bits,
         skipped.constraint,
-        skipped.openings,
+        skipped.cell_weights,
         skipped.blocks,
     )
     assert question.encode(None) == skipped.encode(None)

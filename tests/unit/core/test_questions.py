@@ -69,10 +69,16 @@ def test_exactly_the_answers_are_valid_bits_and_the_cells_are_theirs(
     encoded = [form.encode([answer]) for answer in answers]
     valid = {bits for bits in product((0, 1), repeat=question.bits) if form.is_valid(bits)}
     assert set(encoded) <= valid
-    assert {form.open(bits) for bits in valid} == {form.open(bits) for bits in encoded}
+    assert {form.cells_from_bits(bits) for bits in valid} == {
+        form.cells_from_bits(bits) for bits in encoded
+    }
     # Different answers open to different cells, so that nothing is lost.
-    assert len({form.open(bits) for bits in encoded}) == len(list(answers))
-    assert len(form.open(encoded[0])) == question.cells == sum(b.cells for b in question.blocks)
+    assert len({form.cells_from_bits(bits) for bits in encoded}) == len(list(answers))
+    assert (
+        len(form.cells_from_bits(encoded[0]))
+        == question.cells
+        == sum(b.cells for b in question.blocks)
+    )
 
 
 @pytest.mark.parametrize(("question", "answers"), QUESTIONS, ids=lambda value: str(value)[:40])
@@ -128,8 +134,8 @@ def test_the_weights_of_numbers(largest: int, weights: tuple[int, ...]) -> None:
 def test_a_skipped_number_adds_nothing_and_is_not_counted() -> None:
     question = Number(text="q", low=0, high=10, skip=True)
     form = Questionnaire((question,))
-    assert form.open(form.encode([None])) == (0, 0)
-    assert form.open(form.encode([7])) == (7, 1)
+    assert form.cells_from_bits(form.encode([None])) == (0, 0)
+    assert form.cells_from_bits(form.encode([7])) == (7, 1)
     # A report that adds 7 without an answer breaks the tie.
     untied = list(form.encode([7]))
     untied[len(number_weights(10))] = 0

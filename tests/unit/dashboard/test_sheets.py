@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from faircount.core.errors import ParameterError
-from faircount.dashboard.sheets import MOST_BYTES, describe_sheet, people_of_sheet
+from faircount.dashboard.sheets import MAX_BYTES, describe_sheet, people_of_sheet
 
 TABLE = b"Name,Private,Work\nZo\xeb,zoe@home.example,zoe@example.org\nBo,bo@home.example,bo@example.org\n"
 
@@ -38,7 +38,7 @@ def test_a_list_needs_no_columns() -> None:
         ({"sheet": {"name": "people.csv", "data": "?"}}, "bad_call"),
         (sheet(b"", "people.xls"), "sheet_format"),
         (sheet(b"no zip", "people.xlsx"), "sheet_unreadable"),
-        (sheet(bytes(MOST_BYTES + 1)), "sheet_too_large"),
+        (sheet(bytes(MAX_BYTES + 1)), "sheet_too_large"),
     ],
 )
 def test_what_is_no_table_is_refused_with_a_code(values: dict[str, Any], code: str) -> None:

@@ -11,13 +11,13 @@ from faircount.demo.invalid_reports import invalid_kinds, valid_bits
 from faircount.demo.questions import working_here
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.server_sheets import ServerSheets
-from faircount.protocol.topologies.two_servers.reports import report_layout_of
-from faircount.protocol.topologies.two_servers.validity import (
+from faircount.protocol.topologies.two_servers.proofs import (
     ReportLayout,
     prove,
     query_at,
     query_point,
 )
+from faircount.protocol.topologies.two_servers.reports import report_layout_of
 from faircount.sharing.field import from_signed, uniform
 
 ONE: dict[str, Any] = {"kind": "one", "text": "a", "items": ["x", "y", "z"]}

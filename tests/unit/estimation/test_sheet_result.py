@@ -256,7 +256,9 @@ def drawn_coverage(
     covered: dict[str, float] = {}
     found: dict[tuple[int, ...], tuple[Estimate, ...]] = {}
     seen = 0.0
-    opened = [Questionnaire((question,)).open(question.encode(answer)) for answer in population]
+    opened = [
+        Questionnaire((question,)).cells_from_bits(question.encode(answer)) for answer in population
+    ]
     for counts, drawn in multinomial(users, list(population.values())):
         cells = np.array(counts) @ np.array(opened)
         for point, chance in likely_points(noise):

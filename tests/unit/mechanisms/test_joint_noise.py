@@ -354,7 +354,7 @@ def largest_loss(
     """The largest log ratio over all pairs of sheets and all outcomes near the centre."""
     reach = 4 if len(noise.balls) == 1 else 2
     law = enumerate_law(noise.balls, noise.scaled, reach)
-    cells = [form.open(form.encode(sheet)) for sheet in product(*answers)]
+    cells = [form.cells_from_bits(form.encode(sheet)) for sheet in product(*answers)]
     moves = {tuple(x - y for x, y in zip(a, b, strict=True)) for a in cells for b in cells}
     lengths = [ball.cells for ball in noise.balls]
     worst = 0.0
@@ -387,7 +387,7 @@ def informed_shares(
     """How often the loss is not 0, for every pair of sheets, and the noise that was left out."""
     reach = 3 if len(noise.balls) == 1 else 2
     law = enumerate_law(noise.balls, noise.scaled, reach)
-    cells = [form.open(form.encode(sheet)) for sheet in product(*answers)]
+    cells = [form.cells_from_bits(form.encode(sheet)) for sheet in product(*answers)]
     moves = {tuple(x - y for x, y in zip(a, b, strict=True)) for a in cells for b in cells}
     shares = []
     for move in moves:
@@ -471,7 +471,7 @@ def test_a_number_alone_counts_as_always_losing_something() -> None:
 def test_every_change_of_a_sheet_lies_in_the_smallest_balls(name: str) -> None:
     form, answers = TINY[name]
     balls = [ball_of(block) for question in form.questions for block in question.blocks]
-    cells = [form.open(form.encode(sheet)) for sheet in product(*answers)]
+    cells = [form.cells_from_bits(form.encode(sheet)) for sheet in product(*answers)]
     for a in cells:
         for b in cells:
             move = [x - y for x, y in zip(a, b, strict=True)]
@@ -615,7 +615,7 @@ def test_an_epsilon_without_a_useful_table_is_refused() -> None:
 
 def test_a_table_that_would_keep_a_phone_busy_is_refused(monkeypatch) -> None:
     """Powers for 400 counts have 1,712 bits; a smaller limit than the real one is cheaper."""
-    limit = "faircount.mechanisms.joint_noise.radius.MOST_TABLE_BITS"
+    limit = "faircount.mechanisms.joint_noise.radius.MAX_TABLE_BITS"
     monkeypatch.setattr(limit, 1 << 20)
     with pytest.raises(ParameterError, match="400 counts together has more than 612 radii"):
         radius_table((CubeBall(400),), ONE // 10)

@@ -85,7 +85,9 @@ def make_sheets(count: int, seed: int) -> list[tuple[object, ...]]:
 def sheets_of(questionnaire: Questionnaire) -> list[tuple[int, ...]]:
     """The cells of all valid sheets."""
     patterns = product(range(2), repeat=questionnaire.bits)
-    return sorted({questionnaire.open(bits) for bits in patterns if questionnaire.is_valid(bits)})
+    return sorted(
+        {questionnaire.cells_from_bits(bits) for bits in patterns if questionnaire.is_valid(bits)}
+    )
 
 
 # --- whole surveys

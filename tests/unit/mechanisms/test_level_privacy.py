@@ -17,7 +17,7 @@ from faircount.core.questions import OneOf, Questionnaire, YesNo
 from faircount.mechanisms.exact_draws import ONE
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.server_levels import ServerLevels
-from faircount.protocol.topologies.two_servers.validity import (
+from faircount.protocol.topologies.two_servers.proofs import (
     ReportLayout,
     prove,
     query_at,

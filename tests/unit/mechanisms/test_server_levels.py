@@ -19,8 +19,8 @@ from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import EXPLICIT, MASKED, SERVERS
 from faircount.protocol.simulator import play, set_up
 from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.topologies.two_servers.proofs import query_at, query_point
 from faircount.protocol.topologies.two_servers.reports import draw_vector, report_layout_of
-from faircount.protocol.topologies.two_servers.validity import query_at, query_point
 from faircount.sharing.field import add, from_signed
 from support.scripted_entropy import ScriptedEntropy
 

@@ -25,7 +25,7 @@ from faircount.core.questions import (
 )
 from faircount.demo.invalid_reports import INVALID
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
-from faircount.mechanisms.server_joint import MOST_ITEMS, ServerJoint
+from faircount.mechanisms.server_joint import MAX_ITEMS, ServerJoint
 from faircount.mechanisms.server_noise import S1_AND_USERS, S2_AND_USERS, ServerLaplace
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import EXPLICIT, MASKED, SERVERS
@@ -260,7 +260,7 @@ def test_counts_of_one_question_that_do_not_fit_are_corrupt() -> None:
 
 def test_long_lists_are_left_to_independent_noise() -> None:
     with pytest.raises(ParameterError, match="server-laplace"):
-        ServerJoint(items=MOST_ITEMS + 1, users=10, epsilon=1.0)
+        ServerJoint(items=MAX_ITEMS + 1, users=10, epsilon=1.0)
     with pytest.raises(ParameterError, match="at least 2"):
         replace(ServerJoint(items=2, users=10, epsilon=1.0), items=1)
 

@@ -13,7 +13,7 @@ import faircount as fc
 from faircount.cli import main
 from faircount.client.participation import connect
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
-from faircount.owner.group_results import MOST_ERROR
+from faircount.owner.group_results import MAX_ERROR
 from faircount.owner.membership import split_people
 from faircount.owner.people import People
 from faircount.owner.survey import Survey
@@ -162,7 +162,7 @@ def test_a_survey_in_groups_with_commands(both_apps: Any, people: Path, tmp_path
     assert board["questions"][0]["estimates"] == []
     for group in (lab, sales):
         for question in group["questions"]:
-            assert question["shown"] == (question["half_width"] <= MOST_ERROR)
+            assert question["shown"] == (question["half_width"] <= MAX_ERROR)
             assert question["estimates"]
     rows = list(csv.DictReader(io.StringIO(table.read_text())))
     assert {row["department"] for row in rows} == set(SIZES)

@@ -151,7 +151,7 @@ def cell(place: str, text: str) -> str:
 def test_a_sheet_that_claims_to_be_huge_is_read_as_what_it_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faircount.owner.people.MOST_CELLS", 1000)
+    monkeypatch.setattr("faircount.owner.people.MAX_CELLS", 1000)
     rows = f'<row r="1">{cell("A1", "Mail")}</row><row r="99">{cell("A99", "a@example.org")}</row>'
     content = with_part(SHEET, sheet_of(rows, "A1:XFD1048576"))
     people = read_people(written(tmp_path, content, "people.xlsx"))
@@ -162,7 +162,7 @@ def test_a_sheet_that_claims_to_be_huge_is_read_as_what_it_holds(
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faircount.owner.people.MOST_UNPACKED", 200_000)
+    monkeypatch.setattr("faircount.owner.people.MAX_UNPACKED", 200_000)
     content = with_part("xl/media/picture.bin", "0" * 300_000)
     assert len(content) < 20_000
     with pytest.raises(ParameterError, match="too large for a list of people"):
@@ -180,7 +180,7 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(
 def test_cells_far_away_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: str
 ) -> None:
-    monkeypatch.setattr("faircount.owner.people.MOST_CELLS", 500_000)
+    monkeypatch.setattr("faircount.owner.people.MAX_CELLS", 500_000)
     content = with_part(SHEET, sheet_of(rows))
     with pytest.raises(ParameterError, match="too large for a list of people"):
         read_people(written(tmp_path, content, "people.xlsx"))

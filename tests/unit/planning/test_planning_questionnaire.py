@@ -134,7 +134,7 @@ def test_no_pair_of_sheets_moves_more_cells_than_are_counted(name: str) -> None:
     question = questions[name]
     form = Questionnaire((question,))
     valid = filter(form.is_valid, product(range(2), repeat=question.bits))
-    cells = [np.array(form.open(bits)) for bits in valid]
+    cells = [np.array(form.cells_from_bits(bits)) for bits in valid]
     moved = max(int((one != other).sum()) for one, other in product(cells, repeat=2))
     assert moved == question.moves
 

@@ -18,8 +18,8 @@ from faircount.protocol import (
     ClientState,
     Message,
     Topology,
-    aggregate,
-    coordinate,
+    aggregator_step,
+    coordinator_step,
     decode,
     encode,
     end_phase,
@@ -69,11 +69,11 @@ class Stage:
         self.invitations = sorted(self.setup.invitations, key=lambda invitation: invitation.user)
 
     def send_to_s1(self, message: Message) -> tuple[Message, ...]:
-        self.s1, out = self.s1.do(coordinate, message)
+        self.s1, out = self.s1.do(coordinator_step, message)
         return out
 
     def send_to_s2(self, message: Message) -> tuple[Message, ...]:
-        self.s2, out = self.s2.do(aggregate, message)
+        self.s2, out = self.s2.do(aggregator_step, message)
         return out
 
     def deadline(self) -> tuple[Message, ...]:

@@ -41,8 +41,8 @@ from faircount.protocol.wire.messages import NotReady, Reason, Rejection
 
 TOPOLOGIES = (SERVERS, EXPLICIT, MASKED, TWO_STAGE)
 PEOPLE = 8
-MOST_PHASES = 12
-MOST_EXCHANGES = 6
+MAX_PHASES = 12
+MAX_EXCHANGES = 6
 
 
 async def open_survey(pair: Pair, topology: Topology) -> TrialSurvey:
@@ -64,7 +64,7 @@ async def open_survey(pair: Pair, topology: Topology) -> TrialSurvey:
 
 async def visit(pair: Pair, survey: TrialSurvey, client: ClientState) -> ClientState:
     """The client after it has sent all that it can send now."""
-    for _ in range(MOST_EXCHANGES):
+    for _ in range(MAX_EXCHANGES):
         after = await visit_once(pair.to_s1, survey, client, SystemEntropy())
         if not has_progressed(client, after):
             return after
@@ -77,7 +77,7 @@ async def play_to_the_end(
 ) -> list[ClientState]:
     """Everybody returns in every phase until there is a result; the clients after that."""
     people = list(clients)
-    for _ in range(MOST_PHASES):
+    for _ in range(MAX_PHASES):
         people = [await visit(pair, survey, client) for client in people]
         found = require_success(await pair.to_s1.get(f"{survey.path}/status")).json()
         if found["phase"] == "published":

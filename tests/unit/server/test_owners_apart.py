@@ -236,7 +236,7 @@ def test_a_step_is_made_again_if_the_survey_has_changed_meanwhile(
 
     async def change(pair: Pair, survey: bytes) -> None:
         async with pair.s2.server.database.write() as tx:
-            row = await states.find(tx, survey, change=True)
+            row = await states.find(tx, survey, for_update=True)
             assert row is not None
             await states.update(tx, survey, version=row.version + 100)
 

@@ -60,7 +60,7 @@ class Workers:
     async def stored(self) -> int:
         """Reports in the database."""
         async with self.first.s1.server.database.read() as tx:
-            return await states.count_rows(tx, self.survey.params.survey, states.USERS)
+            return await states.count_rows(tx, self.survey.params.survey, states.FIRST_MESSAGES)
 
     async def result(self) -> dict[str, Any]:
         """The result of the survey, which was closed."""
@@ -230,7 +230,7 @@ async def with_uninvited(workers: Workers, count: int) -> Workers:
     extra = tuple(Invitation.issue(digest, SystemEntropy()) for _ in range(count))
     s1 = workers.first.s1
     async with s1.server.database.write() as tx:
-        row = await states.find(tx, survey.params.survey, change=True)
+        row = await states.find(tx, survey.params.survey, for_update=True)
         assert row is not None
         await s1.states.add(tx, row, invitation_rows(person.access for person in extra))
     return replace(workers, survey=replace(survey, invitations=survey.invitations + extra))
@@ -342,7 +342,7 @@ def test_workers_that_have_ended_are_forgotten_and_their_reports_are_not(
             known = list[int]()
             for name in (b"third", b"third", b"fourth"):
                 async with s1.server.database.write() as tx:
-                    await states.find(tx, survey, change=True)
+                    await states.find(tx, survey, for_update=True)
                     await states.add_worker(tx, survey, name)
                     row = await states.find(tx, survey)
                     assert row is not None

@@ -233,7 +233,7 @@ def test_a_reservation_of_another_population_is_not_stored(
             survey, _ = await open_survey(pair)
             id_ = survey.params.survey
             async with pair.s2.server.database.read() as tx:
-                ledger = await ledger_of(tx, survey.params.population, change=False)
+                ledger = await ledger_of(tx, survey.params.population, for_update=False)
                 s2 = (await pair.s2.states.load(tx, await states.find(tx, id_), ledger)).state
             true = Reservation(
                 id_, bytes(32), b"0", b"0", survey.params.population.encode(), 1, 1, bytes(32)

@@ -224,7 +224,7 @@ def test_what_a_stopped_survey_has_reserved_stays_spent(
     async def receive_until_reserved(s2: AggregatorService, *arguments: Any) -> Any:
         """Nothing more reaches the aggregator once it has reserved."""
         async with s2.server.database.read() as tx:
-            if (await ledger_of(tx, "people", change=False)).charges:
+            if (await ledger_of(tx, "people", for_update=False)).charges:
                 raise ProblemError(503, "not-now", "later")
         return await receive(s2, *arguments)
 

@@ -20,7 +20,7 @@ from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.explicit.messages import PeerSum
 from faircount.protocol.topologies.masked.messages import MaskedSum, ReadyForTotal
 from faircount.protocol.wire.codec import Party
-from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, merkle_root
 from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.signing import ChainLink, sign
 from faircount.sharing.packing import pack
@@ -133,7 +133,7 @@ def accepted_members(enumerator: ViewEnumerator, bits: int) -> AcceptedMembers:
     s1 = enumerator.s1.state
     chosen = [i for i in range(USERS) if bits >> i & 1]
     entries = [s1.roster[i] for i in chosen]
-    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
+    root = merkle_root(entry_leaves((entry.user, entry.public_key) for entry in entries))
     return AcceptedMembers(
         s1.params.survey, s1.manifest_hash, s1.manifest.set_digest, bitmap(chosen, USERS), root
     )

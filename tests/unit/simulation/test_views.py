@@ -27,7 +27,7 @@ from faircount.protocol.topologies.two_stage import announcing, relay
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.topologies.two_stage.messages import ListProof
 from faircount.protocol.wire.codec import Party, encode
-from faircount.protocol.wire.digests import merkle_root, roster_leaves
+from faircount.protocol.wire.digests import entry_leaves, merkle_root
 from faircount.protocol.wire.messages import ShareBatch
 from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.signing import ChainLink, sign
@@ -207,7 +207,7 @@ def accepted_reports(enumerator: ViewEnumerator, bits: int) -> AcceptedReports:
     """A set as the aggregator would state it, for the coordinator's manifest."""
     manifest = enumerator.s1.state.manifest
     chosen = [entry for i, entry in enumerate(manifest.entries) if bits >> i & 1]
-    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in chosen))
+    root = merkle_root(entry_leaves((entry.user, entry.public_key) for entry in chosen))
     manifest_hash = enumerator.s1.state.manifest_hash
     return AcceptedReports(manifest.survey, manifest_hash, bytes((bits,)), root)
 

@@ -120,7 +120,7 @@ def _show_levels(made: "GroupedSurvey", as_json: bool) -> None:
 
 def _show(made: "GroupedSurvey", as_json: bool) -> None:
     from faircount.cli.show import console, make_table, print_json, print_notes
-    from faircount.owner.group_results import MOST_ERROR
+    from faircount.owner.group_results import MAX_ERROR
     from faircount.owner.membership import PUBLIC_MEMBERSHIP
 
     facts = made.describe()
@@ -132,7 +132,7 @@ def _show(made: "GroupedSurvey", as_json: bool) -> None:
     for group in facts:
         errors = group["half_widths"]
         # Said before anybody is invited: nobody should answer a question that is never shown.
-        shown = [error for error in errors if error <= MOST_ERROR]
+        shown = [error for error in errors if error <= MAX_ERROR]
         note = "" if len(shown) == len(errors) else f"{len(errors) - len(shown)} too few to show"
         rows.append(
             [
@@ -148,7 +148,7 @@ def _show(made: "GroupedSurvey", as_json: bool) -> None:
     out.print(make_table(heads, rows, left=(0, 5)))
     out.print(
         "\nErrors are in percentage points, with 95% certainty, if everybody in a group answers. "
-        f"Where the error is above {MOST_ERROR:.0f} points nothing is shown.",
+        f"Where the error is above {MAX_ERROR:.0f} points nothing is shown.",
         markup=False,
     )
     print_notes(out, [PUBLIC_MEMBERSHIP])

@@ -67,14 +67,14 @@ class ChoiceQuestion(Question):
         return Constraint(tuple((bit, 1) for bit in range(self.bits)), 1)
 
     @property
-    def openings(self) -> tuple[Weights, ...]:
+    def cell_weights(self) -> tuple[Weights, ...]:
         """The count of every answer, or of the second of two."""
         return tuple(((bit, 1),) for bit in range(self.bits))
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """One block: a replaced answer moves one count up and another one down."""
-        # A count that goes up by one while nothing else is opened: a cube of one cell.
+        # A count that goes up by one while nothing else is published: a cube of one cell.
         if self.is_binary:
             return (Block(BlockKind.ANY, 1),)
         return (Block(BlockKind.ONE, self.bits),)
@@ -141,7 +141,7 @@ class YesNo(OneOf):
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleCounts(OneOf):
-    """One of several ordered answers with the scores 1, 2, ..., opened as counts."""
+    """One of several ordered answers with the scores 1, 2, ..., published as counts."""
 
     kind: ClassVar[str] = "scale"
 

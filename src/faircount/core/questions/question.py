@@ -3,8 +3,8 @@
     one      exactly one of several answers; a yes/no question has two
     any      any of several items
     most     at most `most` of several items
-    scale    one of several ordered answers, opened as counts, or as the sum of the scores
-    number   a number in a range, opened as a sum; with bands, one of them
+    scale    one of several ordered answers, published as counts, or as the sum of the scores
+    number   a number in a range, published as a sum; with bands, one of them
     table    two questions whose answers are counted together
 
 "Prefer not to say" (`skip`) is one more answer where exactly one is given. Elsewhere it is a cell
@@ -39,9 +39,9 @@ NOT_APPLICABLE_LABEL = "does not apply"
 NO_ANSWER_LABEL = "no answer"
 
 # A finer number would make the law of its noise too long; a larger step loses next to nothing.
-MOST_STEPS = 10_000
+MAX_STEPS = 10_000
 
-MOST_TEXT = 1000
+MAX_TEXT = 1000
 """Characters of a question or an answer."""
 
 # Largest number in a question: estimates are doubles, and sums of them must be, too.
@@ -64,7 +64,7 @@ class Branch:
 
 @dataclass(frozen=True, kw_only=True)
 class Question(ABC):
-    """A question, which turns an answer into bits and says which sums of them are opened.
+    """A question, which turns an answer into bits and says which sums of them are published.
 
     text:    what is asked
     skip:    whether "prefer not to say" is offered
@@ -111,8 +111,8 @@ class Question(ABC):
 
     @property
     @abstractmethod
-    def openings(self) -> tuple[Weights, ...]:
-        """The opened cells, each a weighted sum of bits."""
+    def cell_weights(self) -> tuple[Weights, ...]:
+        """The cells, each a weighted sum of bits."""
 
     @property
     @abstractmethod
@@ -129,7 +129,7 @@ class Question(ABC):
 
     @property
     def cells(self) -> int:
-        """Number of opened cells."""
+        """Number of cells."""
         return sum(block.cells for block in self.blocks)
 
     @property
@@ -145,8 +145,8 @@ class Question(ABC):
 
 def check_text(name: str, text: object) -> str:
     """Return a text that people can read, or raise."""
-    if not isinstance(text, str) or not text.strip() or len(text) > MOST_TEXT:
-        raise ParameterError(f"{name} must be a text of at most {MOST_TEXT} characters")
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_TEXT:
+        raise ParameterError(f"{name} must be a text of at most {MAX_TEXT} characters")
     # A lone half of a surrogate pair can be neither printed nor written to a file.
     if any(unicodedata.category(character) == "Cs" for character in text):
         raise ParameterError(f"{name} has a character that is not valid Unicode")

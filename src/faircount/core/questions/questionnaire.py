@@ -20,10 +20,10 @@ from faircount.core.questions.translations import (
 Sheet = tuple[Answer, ...]
 """One person's canonical answers, one per question."""
 
-MOST_BITS = 2600
+MAX_BITS = 2600
 """Bits of a sheet: the proof of a longer one would take seconds in a browser."""
 
-MOST_QUESTIONS = 100
+MAX_QUESTIONS = 100
 """Every question has at most one constraint, so this bounds the constraints as well."""
 
 EPSILON_BITS = 128
@@ -70,8 +70,8 @@ class Questionnaire:
     translations: tuple[Translation, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.questions) <= MOST_QUESTIONS:
-            raise ParameterError(f"a questionnaire has 1 to {MOST_QUESTIONS} questions")
+        if not 1 <= len(self.questions) <= MAX_QUESTIONS:
+            raise ParameterError(f"a questionnaire has 1 to {MAX_QUESTIONS} questions")
         if self.title != "":
             check_text("title", self.title)
         if self.language != "":
@@ -114,9 +114,9 @@ class Questionnaire:
 
     def check_size(self) -> None:
         """Refuse a sheet that is too long for its proof, or for the tables of its noise."""
-        if self.bits > MOST_BITS:
+        if self.bits > MAX_BITS:
             raise ParameterError(
-                f"the questions have {self.bits:,} bits together, and {MOST_BITS:,} are possible: "
+                f"the questions have {self.bits:,} bits together, and {MAX_BITS:,} are possible: "
                 "ask less, or offer fewer answers"
             )
 
@@ -154,7 +154,7 @@ class Questionnaire:
 
     @cached_property
     def cells(self) -> int:
-        """Number of opened cells."""
+        """Number of cells."""
         return sum(question.cells for question in self.questions)
 
     @cached_property
@@ -164,7 +164,7 @@ class Questionnaire:
 
     @cached_property
     def cell_slices(self) -> tuple[slice, ...]:
-        """Which of the opened cells belong to every question."""
+        """Which of the cells belong to every question."""
         sizes = [question.cells for question in self.questions]
         starts = _offsets(sizes)
         return tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
@@ -179,11 +179,11 @@ class Questionnaire:
         return tuple(found)
 
     @cached_property
-    def openings(self) -> tuple[Weights, ...]:
-        """All opened cells, as weighted sums of the bits of the sheet."""
+    def cell_weights(self) -> tuple[Weights, ...]:
+        """All cells, as weighted sums of the bits of the sheet."""
         found: list[Weights] = []
         for question, offset in zip(self.questions, self.bit_offsets, strict=True):
-            found += [shift_weights(weights, offset) for weights in question.openings]
+            found += [shift_weights(weights, offset) for weights in question.cell_weights]
         return tuple(found)
 
     def check_modulus(self, modulus: int) -> None:
@@ -219,9 +219,9 @@ class Questionnaire:
         # Who was not asked the earlier question has no answer to it that could matter here.
         return self.is_asked(branch.question, sheet) and sheet[branch.question] in branch.items
 
-    def open(self, bits: Sequence[int]) -> tuple[int, ...]:
+    def cells_from_bits(self, bits: Sequence[int]) -> tuple[int, ...]:
         """Return the cells of a sheet's bits."""
-        return tuple(weighted_sum(weights, bits) for weights in self.openings)
+        return tuple(weighted_sum(weights, bits) for weights in self.cell_weights)
 
     def is_valid(self, bits: Sequence[int]) -> bool:
         """Whether bits satisfy all constraints."""
@@ -239,7 +239,7 @@ class Questionnaire:
         named: list[int] = []
         for group in groups:
             named += group.questions
-        # check: question-groups - a question in no group is opened without noise
+        # check: question-groups - a question in no group is published without noise
         # One in two groups would pay for noise twice, while its cells get one of them.
         if sorted(named) != list(range(len(self))):
             raise ParameterError("every question must be in exactly one group")

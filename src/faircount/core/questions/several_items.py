@@ -63,7 +63,7 @@ class SeveralItems(Question):
         return Constraint(tuple(weights), self.limit)
 
     @property
-    def openings(self) -> tuple[Weights, ...]:
+    def cell_weights(self) -> tuple[Weights, ...]:
         """The count of every item, and of "prefer not to say"; never the slack."""
         return tuple(((bit, 1),) for bit in range(self.cells))
 

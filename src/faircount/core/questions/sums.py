@@ -1,4 +1,4 @@
-"""Questions whose answers are numbers, of which the sum is opened: a number, or a scale's mean."""
+"""Questions with numbers as answers, of which the sum is published: a number, a scale's mean."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from faircount.core.questions.blocks import (
     number_weights,
 )
 from faircount.core.questions.question import (
-    MOST_STEPS,
+    MAX_STEPS,
     Question,
     check_exact,
     check_items,
@@ -26,7 +26,7 @@ from faircount.core.questions.question import (
 
 @dataclass(frozen=True, kw_only=True)
 class SumQuestion(Question):
-    """A whole number of steps from 0 to `largest`, of which only the sum is opened.
+    """A whole number of steps from 0 to `largest`, of which only the sum is published.
 
     Without skip every pattern of the bits is a number in this range. With skip a bit says whether
     there is an answer, and number + slack = largest * answered ties both together.
@@ -68,11 +68,11 @@ class SumQuestion(Question):
         return Constraint(tuple(weights), 0)
 
     @property
-    def openings(self) -> tuple[Weights, ...]:
+    def cell_weights(self) -> tuple[Weights, ...]:
         """The sum of the numbers and, with skip, the number of people who answered."""
         parts = number_weights(self.largest)
         total = tuple(enumerate(parts))
-        # The slack is never opened: it would tell the sum a second time.
+        # The slack is never published: it would tell the sum a second time.
         return (total, ((len(parts), 1),)) if self.may_be_missing else (total,)
 
     @property
@@ -123,9 +123,9 @@ class Number(SumQuestion):
         steps = (self.high - self.low) / self.step
         if steps.denominator != 1:
             raise ParameterError("step must divide the range from low to high")
-        if steps > MOST_STEPS:
+        if steps > MAX_STEPS:
             raise ParameterError(
-                f"a number may have {MOST_STEPS:,} steps from low to high, not {int(steps):,}: "
+                f"a number may have {MAX_STEPS:,} steps from low to high, not {int(steps):,}: "
                 "choose a larger step"
             )
 
@@ -170,7 +170,7 @@ class ScaleMean(SumQuestion):
 
     @property
     def largest(self) -> int:
-        """Scores are opened as 0, 1, ..., so that a person moves the sum as little as possible."""
+        """Scores add up as 0, 1, ..., so that a person moves the sum as little as possible."""
         return len(self.items) - 1
 
     @property

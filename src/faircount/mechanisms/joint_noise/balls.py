@@ -30,12 +30,12 @@ from faircount.core.questions import Block, BlockKind
 # Every uniform integer is made from so many random bits more than it has itself.
 EXTRA_BITS = 128
 
-MOST_CELLS = {BlockKind.ONE: 300, BlockKind.MOST: 60}
+MAX_CELLS = {BlockKind.ONE: 300, BlockKind.MOST: 60}
 """With more cells the sizes of balls would take minutes to count."""
 
 # Most entries of a table from which a point is drawn, some hundred bytes each. A participant's page
 # refuses a survey with more of them, too.
-MOST_ENTRIES = 1 << 20
+MAX_ENTRIES = 1 << 20
 
 
 class UniformIntegers:
@@ -119,7 +119,7 @@ class Ball(ABC):
     def check_drawable(self, largest: int) -> None:
         """Refuse a largest radius at which the tables of a draw would not fit into memory."""
         # check: drawable-noise - a server that cannot draw ends a survey that all have answered
-        if self.count_entries(largest) > MOST_ENTRIES:
+        if self.count_entries(largest) > MAX_ENTRIES:
             raise ParameterError(
                 f"a question with {self.cells:,} answers needs a larger epsilon, or fewer answers: "
                 "its tables would not fit into memory"
@@ -409,7 +409,7 @@ def count_bounded(parts: int, top: int, most: int, pad: int = 0) -> list[list[in
 
 def ball_of(block: Block) -> Ball:
     """Return the balls of a block; one with too many cells is refused."""
-    most = MOST_CELLS.get(block.kind)
+    most = MAX_CELLS.get(block.kind)
     if most is not None and block.cells > most:
         raise ParameterError(
             f"joint noise is for questions of kind {block.kind} with up to {most} answers, not "

@@ -31,7 +31,7 @@ from faircount.mechanisms.worst_pair import Marginal, WorstPair
 # A number that is alone in its group may have balls of an L-th part of its range at an L-th part of
 # epsilon. With many parts that is discrete Laplace noise of the scale range / epsilon. There are at
 # most so many parts, each with an epsilon of at least 0.01: more would only make tables longer.
-_MOST_PARTS = 128
+_MAX_PARTS = 128
 _PARTS_PER_EPSILON = 100
 
 # Distance of a uniform integer from the ideal one (see `UniformIntegers`).
@@ -109,7 +109,7 @@ def best_parts(bound: int, scaled: int) -> int:
     2 (s L / epsilon)^2 (1 + (epsilon / L)^2 / 12). It is compared in whole numbers, so that all
     programs find the same L.
     """
-    most = min(_MOST_PARTS, bound, max(1, scaled * _PARTS_PER_EPSILON >> EPSILON_BITS))
+    most = min(_MAX_PARTS, bound, max(1, scaled * _PARTS_PER_EPSILON >> EPSILON_BITS))
 
     def cost(parts: int) -> int:
         step = -(-bound // parts)
@@ -288,7 +288,7 @@ class JointNoise(Mechanism):
         """
         small = replace(self, users=1, draws=1)
         first, second = (
-            np.array([self.questionnaire.open(self.questionnaire.encode(sheet))])
+            np.array([self.questionnaire.cells_from_bits(self.questionnaire.encode(sheet))])
             for sheet in extreme_sheets(self.questionnaire)
         )
         channel = Channel(1.0, noise=small.law(0))

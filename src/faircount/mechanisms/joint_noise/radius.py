@@ -28,7 +28,7 @@ _NEGLIGIBLE_BITS = 140
 SMALLEST_EPSILON = 0.001
 LARGEST_EPSILON = 50.0
 
-MOST_TABLE_BITS = 1 << 27
+MAX_TABLE_BITS = 1 << 27
 """Bits of all powers of the longest table: seconds on a computer, half a minute on a slow phone."""
 
 # Fractional bits of probabilities while the distance is added up.
@@ -92,10 +92,10 @@ def radius_table(balls: tuple[Ball, ...], scaled: int) -> RadiusTable:
         if _is_negligible(weights, total):
             break
         # A participant's page computes the same table, and refuses a longer one, too.
-        if len(weights) * bits > MOST_TABLE_BITS:
+        if len(weights) * bits > MAX_TABLE_BITS:
             raise ParameterError(
                 f"the law of the noise of questions with {dimension:,} counts together has more "
-                f"than {MOST_TABLE_BITS // bits:,} radii: give them a larger epsilon, or ask fewer "
+                f"than {MAX_TABLE_BITS // bits:,} radii: give them a larger epsilon, or ask fewer "
                 "questions"
             )
         power = power * factor >> bits

@@ -21,7 +21,7 @@ from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
-from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
+from faircount.protocol.wire.digests import entry_leaves, merkle_root, roster_digest
 from faircount.protocol.wire.messages import PollRequest, Reason, Rejection, reject
 from faircount.protocol.wire.roster_messages import RosterConfirmation
 from faircount.protocol.wire.signing import SigningKey, verify_message
@@ -115,7 +115,7 @@ def verify_roster(member: Member, message: Roster) -> Member | Rejection:
 @lru_cache(maxsize=4)
 def _root(entries: tuple[PeerKey, ...]) -> bytes:
     """Merkle root of a roster; cached for simulations, in which all clients check the same one."""
-    return merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
+    return merkle_root(entry_leaves((entry.user, entry.public_key) for entry in entries))
 
 
 def _roster_problem(

@@ -33,7 +33,7 @@ from faircount.protocol.survey.endings import (
 from faircount.protocol.survey.phases import Phase, advance
 from faircount.protocol.survey.remaining_privacy import keeps_promise
 from faircount.protocol.wire.codec import Message, encode
-from faircount.protocol.wire.digests import members_of, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import entry_leaves, members_of, merkle_root
 from faircount.protocol.wire.messages import Published, Reason, reject
 from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.signing import Statement
@@ -77,7 +77,7 @@ class PeersCoordinator(RosterCoordinator):
         """Check the accepted members of the current manifest, and go on with them."""
         if (
             s.final is not None
-            # check: peers-set-before-reservation - nothing is added up before the budget is charged
+            # check: peers-set-before-reservation - a sum would be made before the budget is charged
             or s.reservation is None
             or stated.manifest_hash != s.manifest_hash
         ):
@@ -111,7 +111,7 @@ class PeersCoordinator(RosterCoordinator):
             return (coordinator.to_aggregator(s, s.manifest),)
         return ()
 
-    def sent_once(self, s: Coordinator) -> bytes:
+    def aggregate_share_hash(self, s: Coordinator) -> bytes:
         """The hash of the total; zeros before there is one."""
         total = peers_state(s).total
         return bytes(32) if total is None else sha256(encode(total)).digest()
@@ -135,7 +135,7 @@ class PeersCoordinator(RosterCoordinator):
 
     def scrub(self, s: Coordinator, rows: StepRows) -> Coordinator:
         """Delete the total and what clients sent: the survey is over."""
-        # check: peers-sum-deleted - nothing is left for whoever seizes the coordinator
+        # check: peers-sum-deleted - whoever seizes the coordinator would find sum and vectors
         if isinstance(s.topology_state, PeersState):
             s = replace(s, topology_state=replace(s.topology_state, total=None))
         rows.scrub("uploads")
@@ -164,7 +164,7 @@ def has_enough_members(s: Coordinator, places: Sequence[int]) -> bool:
 def inclusion_root(s: Coordinator, places: Sequence[int]) -> bytes:
     """Merkle root of the members at these places."""
     members = (s.roster[place] for place in places)
-    return merkle_root(roster_leaves((member.user, member.public_key) for member in members))
+    return merkle_root(entry_leaves((member.user, member.public_key) for member in members))
 
 
 def record_sum(

@@ -24,7 +24,7 @@ from faircount.protocol.roles.aggregator import Aggregator, AggregatorRules
 from faircount.protocol.roles.rows import StepRows
 from faircount.protocol.survey.phases import FINAL, Phase, advance
 from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, members_of, merkle_root
 from faircount.protocol.wire.messages import Reason, Rejection, Reservation, reject
 from faircount.protocol.wire.packed_rows import split_into_batches, sum_batches
 from faircount.sharing.field import check_residues, subtract
@@ -53,7 +53,7 @@ def entry(s: Aggregator, index: int) -> tuple[bytes, bytes]:
 
 def inclusion_root(s: Aggregator, places: Sequence[int]) -> bytes:
     """Merkle root of the members at these places."""
-    return merkle_root(roster_leaves(entry(s, place) for place in places))
+    return merkle_root(entry_leaves(entry(s, place) for place in places))
 
 
 def decrypt_from_member(s: Aggregator, place: int, info: bytes, encrypted_share: bytes) -> bytes:

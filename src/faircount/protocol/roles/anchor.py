@@ -46,7 +46,7 @@ class Anchor(ABC):
     def current_value(self, name: bytes) -> bytes:
         """The value under a name.
 
-        An owner who has shown all reservations after a restore advances the ledger from it.
+        An operator who has shown all reservations after a restore advances the ledger from it.
         """
 
 
@@ -129,9 +129,11 @@ def anchor_coordinator_step(
     """
     # The anchor is asked only when the aggregate share appears in the state, once per survey.
     name = b"s1/" + before.params.survey
-    sent = before.rules.sent_once(step.state)
+    sent = before.rules.aggregate_share_hash(step.state)
     # check: aggregate-share-anchored - a rolled back coordinator would send a second sum
-    if sent in (UNSET, before.rules.sent_once(before)) or anchor.advance(name, UNSET, sent):
+    if sent in (UNSET, before.rules.aggregate_share_hash(before)) or anchor.advance(
+        name, UNSET, sent
+    ):
         return step
     detail = "it forgot the aggregate share that it had sent"
     ending = Ending(EndCode.COORDINATOR_RESTORED, (), detail)

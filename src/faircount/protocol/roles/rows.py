@@ -125,7 +125,7 @@ class Step(Generic[S]):
         state: the new state; the very same object if nothing changed
         messages: messages to send, after everything else is on disk
         rows: rows to write
-        scrubbed: tables of which only hashes stay; their rows without a hash are deleted
+        scrubbed: tables to scrub: values are deleted and hashes kept, rows without a hash deleted
     """
 
     state: S
@@ -296,8 +296,8 @@ before in this step.
 """
 
 
-class WriteOnce(Generic[K, V]):
-    """One table in a step, in which the first write under a key counts.
+class StepTable(Generic[K, V]):
+    """One table in a step: `put` keeps what is there, and `overwrite` replaces it.
 
     It sees what the step has written, then what the reader finds. It shares with the other tables
     of the step what is needed to undo writes, and which tables are scrubbed.
@@ -411,7 +411,7 @@ class WriteOnce(Generic[K, V]):
         return f"{type(self).__name__}({self.name})"
 
 
-class Acknowledged(WriteOnce[K, Any]):
+class Acknowledged(StepTable[K, Any]):
     """A table of participants' messages, stored with the hash that was acknowledged to the sender.
 
     The hash decides which message counts. Bytes that storage has damaged are noticed (`intact`) and
@@ -440,8 +440,8 @@ class Acknowledged(WriteOnce[K, Any]):
             self.write(key, StoredRow(value, message_hash, kept, is_intact=True))
         return True
 
-    def get_kept(self, key: K) -> bytes | None:
-        """What stays of a message when it is deleted; None if there never was one."""
+    def kept_after_scrub(self, key: K) -> bytes | None:
+        """What stays of a message when it is deleted, the key of its device; None without one."""
         found = self.find(key)
         return None if found is None else found.kept
 
@@ -488,24 +488,26 @@ class StepRows:
         # The tables do not refer to this object: with a cycle, everything that a step has touched
         # would stay in memory until Python looks for cycles, which then takes long.
         shared = (reader, sink, self._undo, self._scrubbed)
-        self.invited: WriteOnce[bytes, bytes] = WriteOnce("invited", *shared)
+        self.invited: StepTable[bytes, bytes] = StepTable("invited", *shared)
         self.first_messages: Acknowledged[bytes] = Acknowledged("first_messages", *shared)
-        self.keys: WriteOnce[bytes, bytes] = WriteOnce("keys", *shared)
-        self.notices: WriteOnce[bytes, bytes] = WriteOnce("notices", *shared)
+        self.public_keys: StepTable[bytes, bytes] = StepTable("keys", *shared)
+        self.notices: StepTable[bytes, bytes] = StepTable("notices", *shared)
         self.uploads: Acknowledged[Upload] = Acknowledged("uploads", *shared)
-        self.withdrawn: WriteOnce[bytes, bytes] = WriteOnce("withdrawn", *shared)
-        self.manifest_parts: WriteOnce[bytes, Message] = WriteOnce("manifest_parts", *shared)
-        self.recorded_parts: WriteOnce[bytes, Message] = WriteOnce("recorded_parts", *shared)
-        self.report_parts: WriteOnce[bytes, Message] = WriteOnce("report_parts", *shared)
-        self.verified_parts: WriteOnce[bytes, Message] = WriteOnce("verified_parts", *shared)
-        self.mac_keys: WriteOnce[bytes, bytes] = WriteOnce("mac_keys", *shared)
-        self.authentic_entries: WriteOnce[bytes, bytes] = WriteOnce("authentic_entries", *shared)
-        self.part_verifications: WriteOnce[bytes, Message] = WriteOnce(
+        self.withdrawn: StepTable[bytes, bytes] = StepTable("withdrawn", *shared)
+        self.manifest_parts: StepTable[bytes, Message] = StepTable("manifest_parts", *shared)
+        self.recorded_parts: StepTable[bytes, Message] = StepTable("recorded_parts", *shared)
+        self.report_parts: StepTable[bytes, Message] = StepTable("report_parts", *shared)
+        self.verified_parts: StepTable[bytes, Message] = StepTable("verified_parts", *shared)
+        self.mac_keys: StepTable[bytes, bytes] = StepTable("mac_keys", *shared)
+        self.authentic_entries: StepTable[bytes, bytes] = StepTable("authentic_entries", *shared)
+        self.part_verifications: StepTable[bytes, Message] = StepTable(
             "part_verifications", *shared
         )
 
-    def _table(self, name: str) -> WriteOnce[Any, Any]:
-        table: WriteOnce[Any, Any] = getattr(self, name)
+    def _table(self, name: str) -> StepTable[Any, Any]:
+        # The attribute says whose keys they are; the name of the stored table does not.
+        attribute = "public_keys" if name == "keys" else name
+        table: StepTable[Any, Any] = getattr(self, attribute)
         return table
 
     def find(self, table: str, key: Any) -> StoredRow | None:

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Message, Party, encode
-from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
+from faircount.protocol.wire.digests import entry_leaves, merkle_root, roster_digest
 from faircount.protocol.wire.messages import Aborted, Published, Reservation, SyncState, decode
 from faircount.protocol.wire.roster_messages import RosterConfirmation, RosterEntry, RosterProposal
 from faircount.protocol.wire.signing import (
@@ -158,7 +158,7 @@ def _verify_roster(
         return None
 
     # The aggregator signed only size, root and digest: the entries must lead to them.
-    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
+    root = merkle_root(entry_leaves((entry.user, entry.public_key) for entry in entries))
     expected = (size, root, roster_digest(params.digest, size, root))
     if (confirmation.n, confirmation.root, confirmation.digest) != expected:
         return None

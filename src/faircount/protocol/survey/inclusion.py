@@ -17,9 +17,9 @@ from faircount.protocol.wire.digests import (
     MerkleProof,
     audit_path,
     build_tree,
+    entry_leaves,
     leaf,
     merkle_root,
-    roster_leaves,
     verify_proof,
 )
 from faircount.protocol.wire.messages import InclusionProof, Published, Signed
@@ -43,7 +43,7 @@ def prove_inclusion(
     # Two paths in a row: inside the block, then from the block's root to the root of the tree.
     first = position - position % BLOCK
     block = entries(range(first, min(first + BLOCK, size)))
-    inside = build_tree(roster_leaves(block, first))
+    inside = build_tree(entry_leaves(block, first))
     above = _tree_above_blocks(_Accepted(published.payload, entries, size))
     path = (*audit_path(inside, position - first), *audit_path(above, position // BLOCK))
     return InclusionProof(published, position, size, path)
@@ -61,7 +61,7 @@ class _Accepted:
 @lru_cache(maxsize=16)
 def _tree_above_blocks(accepted: _Accepted) -> Levels:
     """The tree whose leaves are the roots of the blocks; every participant's proof needs it."""
-    leaves = roster_leaves(accepted.entries(range(accepted.size)))
+    leaves = entry_leaves(accepted.entries(range(accepted.size)))
     return build_tree(merkle_root(block) for block in split_into_batches(leaves, BLOCK))
 
 

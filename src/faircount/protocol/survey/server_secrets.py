@@ -4,8 +4,8 @@
                    are fixed. Both values together choose the random query of the proofs
     noise_secret   32 random bytes that are never revealed, and destroyed when the survey is over
 
-A client that knows a committed value beforehand can forge proofs. So a server takes part only if
-the parameters have the hash of its own value, and it never uses a value twice (`roles.anchor`).
+A client that knows both committed values beforehand can forge proofs. So a server takes part only
+if the parameters have the hash of its own value, and it never uses a value twice (`roles.anchor`).
 
 Noise is derived from the secret, the parameters, the manifest and the accepted reports. A message
 that is sent again after a crash therefore has the same noise, and no other message has it: two

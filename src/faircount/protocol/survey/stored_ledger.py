@@ -34,7 +34,7 @@ def encode(ledger: Ledger) -> bytes:
     }
     data = canonical_json.encode({**plain, "check": _checksum(plain)})
     # Refused here, before it is stored: `decode` could not read it back.
-    if len(data) > canonical_json.MOST_BYTES:
+    if len(data) > canonical_json.MAX_BYTES:
         raise ProtocolError("this ledger has too many charges to be stored: open a new population")
     return data
 

@@ -67,7 +67,7 @@ class Attendance:
 
 
 Size = tuple[int, int]
-"""Most elements of a list in a message, and most bytes of an encrypted share in it."""
+"""Most elements of a list in a message, and most bytes of a field of variable length in it."""
 
 
 def noiseless_mechanism(users: int) -> FieldMechanism:
@@ -207,7 +207,7 @@ class Topology(ABC):
         return mechanism.N
 
     def sizes(self, params: "SurveyParameters") -> Mapping[type[Message], Size]:
-        """The largest lists and encrypted shares of each upload; larger ones are not read."""
+        """The largest lists and variable fields of each upload; larger ones are not read."""
         return {}
 
     # --- how likely a survey completes

@@ -19,7 +19,7 @@ LARGEST = (1 << 53) - 1
 UNIT = 1 << 128
 """Real numbers are whole multiples of 1 / UNIT."""
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 _MAX_DEPTH = 8
 _DECIMAL = re.compile("0|-?[1-9][0-9]{0,399}")
 
@@ -38,8 +38,8 @@ def encode(value: Any) -> bytes:
 def decode(data: bytes) -> Any:
     """The value whose canonical bytes these are; any other bytes are refused."""
     # Checked first: anybody can send such bytes.
-    if len(data) > MOST_BYTES:
-        raise MalformedError(f"published values have at most {MOST_BYTES} bytes")
+    if len(data) > MAX_BYTES:
+        raise MalformedError(f"published values have at most {MAX_BYTES} bytes")
     try:
         value = json.loads(
             data,

@@ -199,13 +199,13 @@ def peek_class(data: bytes) -> type[Message] | None:
     return _class_of(data[1]) if len(data) > 1 else None
 
 
-def max_encoded_size(kind: type[Message], elements: int, encrypted_share: int) -> int:
+def max_encoded_size(kind: type[Message], elements: int, variable_bytes: int) -> int:
     """The longest encoding of a message class.
 
     elements: most elements of each of its lists
-    encrypted_share: most bytes of each field of variable length
+    variable_bytes: most bytes of each field of variable length
     """
-    return 2 + _layout(kind).longest(elements, encrypted_share) + CHECKSUM_BYTES
+    return 2 + _layout(kind).longest(elements, variable_bytes) + CHECKSUM_BYTES
 
 
 _LAYOUTS: dict[type[Any], Record] = {}

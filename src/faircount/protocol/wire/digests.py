@@ -39,10 +39,10 @@ def leaf(index: int, user: bytes, public_key: bytes) -> bytes:
     return sha256(b"\0" + index.to_bytes(4, "big") + user + public_key).digest()
 
 
-def roster_leaves(entries: Iterable[tuple[bytes, bytes]], first: int = 0) -> Iterator[bytes]:
-    """Leaf hashes of (user id, public key) in roster order, as they come.
+def entry_leaves(entries: Iterable[tuple[bytes, bytes]], first: int = 0) -> Iterator[bytes]:
+    """Leaf hashes of entries (user id, public key) of a roster or of accepted reports, in order.
 
-    first: position of the first entry in the roster
+    first: position of the first of these entries
     """
     return (leaf(index, user, key) for index, (user, key) in enumerate(entries, first))
 

@@ -30,11 +30,11 @@ class FieldCodec(ABC):
     that a stored layout has changed.
     """
 
-    def longest(self, elements: int, encrypted_share: int) -> int:
+    def longest(self, elements: int, variable_bytes: int) -> int:
         """Bytes of the longest value, for codecs that messages use.
 
         elements: most elements of a list
-        encrypted_share: most bytes of a value of variable length
+        variable_bytes: most bytes of a value of variable length
         """
         if self.width is None:
             raise TypeError(f"{self!r} is a codec of stored states: messages cannot use it")
@@ -152,9 +152,9 @@ LENGTH = Integer(struct.Struct(">I"))
 class VariableBytes(FieldCodec):
     """Bytes of any length, after a u32 length."""
 
-    def longest(self, elements: int, encrypted_share: int) -> int:
+    def longest(self, elements: int, variable_bytes: int) -> int:
         """The length field and the most bytes."""
-        return 4 + encrypted_share
+        return 4 + variable_bytes
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         """Append the length, then the bytes."""
@@ -186,9 +186,9 @@ class ListOf(FieldCodec):
 
     element: FieldCodec
 
-    def longest(self, elements: int, encrypted_share: int) -> int:
+    def longest(self, elements: int, variable_bytes: int) -> int:
         """The count and the most elements, each as long as possible."""
-        return 4 + elements * self.element.longest(elements, encrypted_share)
+        return 4 + elements * self.element.longest(elements, variable_bytes)
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         """Append the count, then every element."""
@@ -348,9 +348,9 @@ class Record(FieldCodec):
             total += part.width
         return total
 
-    def longest(self, elements: int, encrypted_share: int) -> int:
+    def longest(self, elements: int, variable_bytes: int) -> int:
         """The longest values of all fields together."""
-        return sum(part.longest(elements, encrypted_share) for _, part in self.parts)
+        return sum(part.longest(elements, variable_bytes) for _, part in self.parts)
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         """Append field after field."""

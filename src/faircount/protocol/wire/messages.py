@@ -8,7 +8,8 @@ cannot be used is answered with a `Rejection`, which is an ordinary value: input
 no exceptions in the protocol.
 
 Docstrings name the counterpart in DAP, the IETF protocol for distributed aggregation, where there
-is one. DAP's leader is our coordinator, its helper our aggregator, its collector the owner.
+is one. DAP's leader is our coordinator, its helper our aggregator; its collector is partly the
+owner, who asks for the result but does not compute it from both aggregate shares.
 """
 
 from collections.abc import Sequence

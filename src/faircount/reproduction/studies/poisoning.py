@@ -6,7 +6,7 @@ do the worst that nobody notices:
     laplace         a vector with up to 50 votes for the item and as many taken from other items,
                     until the item reaches 100%
     server-laplace  their one vote, since everything else is refused
-    placed-coins    their one vote, and only heads on their coins, which the servers then turn over
+    placed-coins    their one vote, and only heads on their coins, which the servers then invert
                     and place
     grr, oue        the report that counts most for the item, without any coin: a manipulation of
                     local privacy
@@ -27,9 +27,9 @@ from faircount.core.arrays import Floats, Ints
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local_frequency import GRR, OUE, LocalFrequency
 from faircount.mechanisms.placed_coins import PlacedCoins
+from faircount.mechanisms.proven import ProvenVotes
 from faircount.mechanisms.secret_shared import one_hot
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.mechanisms.verified import VerifiedVotes
 from faircount.reproduction.studies.error_law import error_cumulants
 from faircount.reproduction.studies.study import (
     COUNT_LEVEL,
@@ -64,7 +64,7 @@ METHODS = (*SHARED, *PROVEN, *LOCAL)
 # Votes that one malicious client forges where nobody can tell.
 FORGED_VOTES = 50
 
-Attacked = Laplace | VerifiedVotes | LocalFrequency
+Attacked = Laplace | ProvenVotes | LocalFrequency
 _KINDS: dict[str, Callable[..., Attacked]] = {
     "laplace": Laplace,
     "server-laplace": ServerLaplace,
@@ -184,7 +184,7 @@ def _attack_shared(mechanism: Laplace, crowd: Crowd, how: str, rng: np.random.Ge
 
 
 def _attack_proven(
-    mechanism: VerifiedVotes, crowd: Crowd, how: str, rng: np.random.Generator
+    mechanism: ProvenVotes, crowd: Crowd, how: str, rng: np.random.Generator
 ) -> Floats:
     """Proven reports: a malicious client has one vote and, where it flips coins, picks heads."""
     if how != USER_LEVEL:

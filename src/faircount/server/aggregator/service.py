@@ -285,7 +285,7 @@ class AggregatorService:
     async def ledger(self, caller: Caller, name: str) -> Ledger:
         """The budget of a population of this owner."""
         async with self.server.database.read() as tx:
-            return await ledger_of(tx, name, caller, change=False)
+            return await ledger_of(tx, name, caller, for_update=False)
 
     async def status(self, caller: Caller, survey: bytes) -> dict[str, Any]:
         """The phase of a survey of this owner, and how many refusals there were."""

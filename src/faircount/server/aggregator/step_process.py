@@ -27,7 +27,7 @@ from faircount.protocol import (
     MemoryRows,
     RowReader,
     Step,
-    aggregate_with,
+    aggregator_step_with,
     decode,
     decode_state,
     encode,
@@ -73,7 +73,7 @@ class StepInput:
         ledger = stored_ledger.decode(self.ledger)
         state = decode_state(Aggregator, self.state, None, ledger)
         rows = MemoryRows(decode_rows(self.rows))
-        after_ledger, step = aggregate_with(ledger, state, decode_signed(self.message), rows)
+        after_ledger, step = aggregator_step_with(ledger, state, decode_signed(self.message), rows)
         return StepResult(
             encode_state(step.state),
             encode_rows(step.rows),

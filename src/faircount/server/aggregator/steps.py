@@ -20,7 +20,7 @@ import logging
 from dataclasses import dataclass
 
 from faircount.protocol import Aggregator, Ledger, Message, Step, compare_and_swap
-from faircount.protocol.roles.aggregator import aggregate_with, stop
+from faircount.protocol.roles.aggregator import aggregator_step_with, stop
 from faircount.protocol.roles.aggregator.rules import WorkAhead
 from faircount.protocol.roles.anchor import anchor_aggregator_step
 from faircount.protocol.roles.limits import decode_signed
@@ -115,7 +115,7 @@ class AggregatorSteps:
             return
         # Encrypted under the key of its survey, and destroyed with it.
         key = self.server.keys.get(state_key_name(other.id, other.generation))
-        started = key.decrypt(_place(other.id), bytes(found["encrypted"]))
+        started = key.decrypt(_associated_data(other.id), bytes(found["encrypted"]))
         if (other.id, started) != (survey, body):
             await self._attempt(other.id, started, MemoryRows(), in_worker=False)
 
@@ -147,12 +147,12 @@ class AggregatorSteps:
         row = await states.find(tx, survey)
         if row is None:
             raise not_found("survey")
-        ledger = await ledger_of(tx, parse_parameters(row.params).population, change=False)
+        ledger = await ledger_of(tx, parse_parameters(row.params).population, for_update=False)
         return Read(row, ledger, await self.states.load(tx, row, ledger))
 
     async def _is_unchanged(self, tx: Transaction, read: Read) -> bool:
         """Whether survey and ledger are as they were read; locks both in this transaction."""
-        now = await states.find(tx, read.row.id, change=True)
+        now = await states.find(tx, read.row.id, for_update=True)
         ledger = await ledger_of(tx, read.ledger.population)
         return now is not None and (now.version, ledger) == (read.row.version, read.ledger)
 
@@ -169,8 +169,10 @@ class AggregatorSteps:
             recorded = await tx.execute(
                 "INSERT INTO started_steps (population, survey, encrypted) VALUES (?, ?, ?) ON "
                 "CONFLICT (population) DO NOTHING",
-                read.ledger.population, read.row.id, key.encrypt(_place(read.row.id), body),
-            )  # fmt: skip
+                read.ledger.population,
+                read.row.id,
+                key.encrypt(_associated_data(read.row.id), body),
+            )
             if recorded:
                 return True
             # A step that this survey started before a crash may be recorded again. One of another
@@ -231,7 +233,7 @@ def _find_work(read: Read, body: bytes) -> WorkAhead | None:
 def _make_here(read: Read, body: bytes, computed: MemoryRows) -> Step[Aggregator]:
     """Make a step in this process, in a thread."""
     rows = RowsWith(read.loaded.rows, computed)
-    _, step = aggregate_with(read.ledger, read.state, decode_signed(body), rows)
+    _, step = aggregator_step_with(read.ledger, read.state, decode_signed(body), rows)
     return step
 
 
@@ -253,19 +255,19 @@ def _log_reservation(before: Ledger, after: Ledger) -> None:
         _log.info("reserved", extra={"population": after.population, "number": len(after.heads)})
 
 
-def _place(survey: bytes) -> bytes:
+def _associated_data(survey: bytes) -> bytes:
     return b"begun" + survey
 
 
 async def ledger_of(
-    tx: Transaction, population: str, caller: Caller | None = None, *, change: bool = True
+    tx: Transaction, population: str, caller: Caller | None = None, *, for_update: bool = True
 ) -> Ledger:
     """The ledger of a population.
 
     caller: if given, the owner of the population; others are refused
-    change: whether to lock the row, so that nobody else changes it before this transaction ends
+    for_update: whether to lock the row until this transaction ends
     """
-    fetch = tx.fetch_one_for_update if change else tx.fetch_one
+    fetch = tx.fetch_one_for_update if for_update else tx.fetch_one
     found = await fetch("SELECT owner, ledger FROM populations WHERE name = ?", population)
     if (
         found is None

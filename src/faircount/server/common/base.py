@@ -249,7 +249,7 @@ async def find_owned_survey(tx: Transaction, survey: bytes, caller: Caller) -> S
 
 async def find_survey(tx: Transaction, survey: bytes) -> SurveyRow:
     """Return a survey of any owner and lock its row."""
-    row = await states.find(tx, survey, change=True)
+    row = await states.find(tx, survey, for_update=True)
     if row is None:
         raise not_found("survey")
     return row
@@ -330,7 +330,7 @@ async def is_known_survey(tx: Transaction, params: SurveyParameters, caller: Cal
     """
     # There is no row yet that could be locked, and a repeated call may be at another worker.
     await tx.lock(params.survey)
-    row = await states.find(tx, params.survey, change=True)
+    row = await states.find(tx, params.survey, for_update=True)
     if row is None:
         return False
     if row.owner != caller.id or row.params != params.published:

@@ -21,7 +21,7 @@ OWN_FILES = 64
 FEWEST_CONNECTIONS = 16
 WAITING_CONNECTIONS = 2048
 """Connections that wait to be accepted, for example while the server starts."""
-MOST_FILES = 1 << 16
+MAX_FILES = 1 << 16
 """As many descriptors as a server asks the system for, if it may."""
 
 _NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
@@ -31,9 +31,9 @@ def raise_file_limit() -> int:
     """Allow this process as many open files as the system lets it, and return how many."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
-    wanted = MOST_FILES if hard == unlimited else min(hard, MOST_FILES)
+    wanted = MAX_FILES if hard == unlimited else min(hard, MAX_FILES)
     if soft == unlimited or soft >= wanted:
-        return MOST_FILES if soft == unlimited else soft
+        return MAX_FILES if soft == unlimited else soft
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     return wanted
 

@@ -20,7 +20,7 @@ from faircount.core.errors import ParameterError
 from faircount.core.files import read_file
 from faircount.server.common.addresses import Network, is_this_machine, parse_proxies
 
-MOST_EXTENSION = 366 * 24 * 3600
+MAX_EXTENSION = 366 * 24 * 3600
 """Seconds by which one call can extend a phase."""
 
 LONGEST_OPERATOR = 200

@@ -116,9 +116,8 @@ async def use(
             "no-survey-keys",
             "these parameters name keys that this server has not made for you: request survey keys",
         )
-    # Two surveys with the same keys could be played against each other: signatures and the
-    # committed value of one would be valid in the other.
-    # check: survey-keys-once - a second survey with the keys of the first
+    # check: survey-keys-once - signatures and the committed value of one survey would be valid in
+    # another one
     if row["used_by"] is not None:
         raise conflict(
             "the keys in these parameters belong to another survey: request new survey keys"

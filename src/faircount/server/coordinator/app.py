@@ -46,7 +46,7 @@ from faircount.server.common.http import (
 from faircount.server.common.operator_calls import operator_routes
 from faircount.server.common.participant_page import page_routes
 from faircount.server.common.problems import ProblemError, problem_of_rejection
-from faircount.server.common.settings import MOST_EXTENSION
+from faircount.server.common.settings import MAX_EXTENSION
 from faircount.server.common.tokens import Scope
 from faircount.server.coordinator import status, survey_setup
 from faircount.server.coordinator.outbox import Scheduler
@@ -221,8 +221,8 @@ class CoordinatorCalls:
         caller = await self.server.authenticator.require(request, Scope.OWNER)
         survey = survey_id_of(request)
         wanted = await read_json(request, OpenRequest)
-        if wanted.seconds is not None and not 0 < wanted.seconds <= MOST_EXTENSION:
-            raise ProblemError(400, "malformed", f"seconds must be 1 to {MOST_EXTENSION}")
+        if wanted.seconds is not None and not 0 < wanted.seconds <= MAX_EXTENSION:
+            raise ProblemError(400, "malformed", f"seconds must be 1 to {MAX_EXTENSION}")
         await survey_setup.open_survey(self.service, caller, survey, wanted.invited, wanted.seconds)
         return await self._status_response(survey)
 
@@ -245,8 +245,8 @@ class CoordinatorCalls:
         caller = await self.server.authenticator.require(request, Scope.OWNER)
         survey = survey_id_of(request)
         wanted = await read_json(request, ExtendRequest)
-        if not 0 < wanted.seconds <= MOST_EXTENSION:
-            raise ProblemError(400, "malformed", f"seconds must be 1 to {MOST_EXTENSION}")
+        if not 0 < wanted.seconds <= MAX_EXTENSION:
+            raise ProblemError(400, "malformed", f"seconds must be 1 to {MAX_EXTENSION}")
         await self.service.extend(caller, survey, wanted.seconds)
         return await self._status_response(survey)
 

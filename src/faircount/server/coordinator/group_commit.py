@@ -13,7 +13,7 @@ from faircount.protocol.roles.coordinator import Out
 
 MAX_GROUP = 256
 """The largest number of messages in one transaction."""
-MOST_ROUNDS = 16
+MAX_ROUNDS = 16
 """How often a group that still grows is given time to grow further."""
 GATHER_SECONDS = 0.003
 """How long a group waits for messages under load.
@@ -64,7 +64,7 @@ class GroupCommit:
 
         Nothing is waited for: a message on its own is written after two rounds of the event loop.
         """
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             known = len(self._waiting)
             # A request is read in one round, and its handler runs in the next.
             await asyncio.sleep(0)

@@ -104,7 +104,7 @@ class Scheduler:
         async with asyncio.TaskGroup() as tasks:
             # check: deadlines-apart - a slow aggregator would keep every other survey open
             tasks.create_task(self._repeat(self._keep_deadlines, partial(sleep, IDLE_SECONDS)))
-            tasks.create_task(self._repeat(self._converse_all, self._wait_for_change))
+            tasks.create_task(self._repeat(self._exchange_about_all, self._wait_for_change))
 
     async def _repeat(
         self, work: Callable[[], Awaitable[bool]], pause: Callable[[], Awaitable[None]]
@@ -128,18 +128,19 @@ class Scheduler:
     async def run_once(self) -> bool:
         """Do everything that is due now, and return whether there was anything."""
         ended = await self._end_due_phases()
-        return await self._converse_all() or bool(ended)
+        return await self._exchange_about_all() or bool(ended)
 
     async def _keep_deadlines(self) -> bool:
+        """End the phases that are due, and write counts of rejections; whether a phase ended."""
         ended = await self._end_due_phases()
         await self.service.server.flush_rejections()
         return bool(ended)
 
-    async def _converse_all(self) -> bool:
+    async def _exchange_about_all(self) -> bool:
         """Talk about every survey that has messages for the aggregator; whether there was one."""
         leased = await self._lease_surveys()
         for survey in leased:
-            await self.talk(survey)
+            await self._exchange_under_lease(survey)
         return bool(leased)
 
     async def _end_due_phases(self) -> int:
@@ -171,7 +172,7 @@ class Scheduler:
     async def _end_phase(self, survey: bytes) -> bool:
         """End a phase whose deadline has passed, or hold it; whether there was anything to do."""
         try:
-            return await self._end_unless_held(survey)
+            return await self._end_unless_locked(survey)
         # The transaction is rolled back: of the attempt to end the phase nothing is left.
         except TooFewError as too_few:
             await self.service.hold(survey)
@@ -181,14 +182,14 @@ class Scheduler:
             )
         return True
 
-    async def _end_unless_held(self, survey: bytes) -> bool:
+    async def _end_unless_locked(self, survey: bytes) -> bool:
         """End a phase whose deadline has passed, unless another worker does; whether we did."""
         server = self.service.server
         async with server.database.write() as tx:
             # Another worker is ending it. Those who take its last reports are waited for.
             if not await tx.try_lock(b"ending/" + survey):
                 return False
-            row = await states.find(tx, survey, change=True)
+            row = await states.find(tx, survey, for_update=True)
             # Checked again under the lock: another worker may have ended it since we looked.
             if row is None or row.due_at is None or row.due_at > server.clock():
                 return False
@@ -236,12 +237,12 @@ class Scheduler:
             survey,
         )
 
-    async def talk(self, survey: bytes) -> None:
-        """Exchange messages about a survey until nobody has more to send, or something fails."""
+    async def _exchange_under_lease(self, survey: bytes) -> None:
+        """Exchange messages about a leased survey; problems are logged, and it is tried again."""
         problem = ""
         renewing = asyncio.create_task(self._renew_lease(survey))
         try:
-            await self._converse(survey)
+            await self._exchange_or_end(survey)
         except Exception as error:
             # Caught broadly: a bug that one survey triggers must not stop the others.
             problem = self._log_problem(survey, error)
@@ -262,14 +263,15 @@ class Scheduler:
                 async with self.service.server.database.write() as tx:
                     await self._extend_lease(tx, survey, self.service.server.clock() + LEASE)
 
-    async def _converse(self, survey: bytes) -> None:
-        """Exchange messages, and end the survey alone if the aggregator can never finish it."""
+    async def _exchange_or_end(self, survey: bytes) -> None:
+        """Exchange messages; end the survey without the aggregator if it can never finish it."""
         try:
-            await self._exchange(survey)
+            await self._exchange_messages(survey)
         except LostError:
             await self.service.end_without_aggregator(survey)
 
-    async def _exchange(self, survey: bytes) -> None:
+    async def _exchange_messages(self, survey: bytes) -> None:
+        """Send what is pending and what follows from the answers, until nothing is left."""
         pending_messages = await self.service.pending_messages(survey)
         if pending_messages is None:
             return

@@ -28,7 +28,7 @@ from faircount.protocol import (
     Message,
     Step,
     SurveyParameters,
-    coordinate,
+    coordinator_step,
     encode,
     end_phase,
     resume,
@@ -38,7 +38,7 @@ from faircount.protocol.roles.coordinator import (
     Out,
     PhaseAttempt,
     RowAddress,
-    coordinate_many,
+    coordinator_step_for_many,
     end_without_aggregator,
     request_abort,
 )
@@ -83,7 +83,7 @@ INVITED = "invited"
 
 T = TypeVar("T")
 
-Change = Callable[[Loaded[Coordinator]], Step[Coordinator]]
+MakeStep = Callable[[Loaded[Coordinator]], Step[Coordinator]]
 """Makes a step that may read any row of the survey. It waits for the database, so it runs in a
 thread.
 """
@@ -114,7 +114,7 @@ class CoordinatorService:
         server: database, keys, anchor and clock
         states: the stored states
         commits: by survey, the messages that wait to be written together
-        worker: names this process among the workers that take reports together
+        worker: names this process among the workers that take reports under the shared lock
         changed: set when the outbox or a deadline has changed, so that `outbox` looks at once
     """
 
@@ -168,12 +168,12 @@ class CoordinatorService:
         *,
         may_share_next: bool = False,
     ) -> list[Out]:
-        """Handle messages together with other workers, or alone.
+        """Handle messages under the shared lock of the survey, or under the exclusive one.
 
-        worker: the name of this worker; None if it is alone with the survey
+        worker: the name of this worker under the shared lock; None under the exclusive one
 
         Raises:
-            _NotSharedError: nothing was written, because the worker must be alone for it
+            _NotSharedError: nothing was written, because it needs the exclusive lock
         """
         survey = params.survey
         wanted = _addresses_of(params, messages)
@@ -186,13 +186,13 @@ class CoordinatorService:
             is_made_again = row.params != params.published
             if is_made_again:
                 self.server.parameter_cache.pop(survey, None)
-            if is_made_again or row.main_nonce is None:
+            if is_made_again or not row.has_state:
                 early = reject(Reason.EARLY, "the survey is not open yet: come back later")
                 return [(early,)] * len(messages)
             if worker is not None:
                 row = _with_places_in_flight(row)
             before = await self.states.load(tx, row, found=None if wanted is None else found)
-            work = partial(coordinate_many, before.state, messages, before.rows)
+            work = partial(coordinator_step_for_many, before.state, messages, before.rows)
             # Inclusion proofs of a survey that is over read parts of the manifest, and a step that
             # reads from the database must not block the event loop that serves its reads.
             is_over = row.phase in FINAL
@@ -211,13 +211,13 @@ class CoordinatorService:
 
     # --- steps of the whole survey
 
-    async def change(self, tx: Transaction, row: SurveyRow, change: Change) -> Out:
+    async def change(self, tx: Transaction, row: SurveyRow, make_step: MakeStep) -> Out:
         """Make and write a step, in a transaction that has locked the survey's row.
 
         Returns the messages for the aggregator.
         """
         before = await self.states.load(tx, row)
-        step = await asyncio.to_thread(change, before)
+        step = await asyncio.to_thread(make_step, before)
         return await self._save_for_all(tx, before, step)
 
     async def _save_for_all(
@@ -290,7 +290,7 @@ class CoordinatorService:
         """What a function finds in a survey, in a thread; None before the survey is open."""
         async with self.server.database.read() as tx:
             row = await states.find(tx, survey)
-            if row is None or row.main_nonce is None:
+            if row is None or not row.has_state:
                 return None
             return await asyncio.to_thread(look, await self.states.load(tx, row))
 
@@ -299,8 +299,8 @@ class CoordinatorService:
     async def receive_statement(self, survey: bytes, statement: Message) -> Out:
         """Handle a statement of the aggregator, and return the messages to send next."""
         async with self.server.database.write() as tx:
-            row = await states.find(tx, survey, change=True)
-            if row is None or row.main_nonce is None:
+            row = await states.find(tx, survey, for_update=True)
+            if row is None or not row.has_state:
                 return ()
             out = await self.change(tx, row, lambda loaded: self._anchored_step(loaded, statement))
             await _store_reservation(tx, row, statement)
@@ -309,15 +309,15 @@ class CoordinatorService:
         return out
 
     def _anchored_step(self, before: Loaded[Coordinator], statement: Message) -> Step[Coordinator]:
-        step = coordinate(before.state, statement, before.rows)
+        step = coordinator_step(before.state, statement, before.rows)
         # check: coordinator-anchor - a coordinator rolled back sends a second aggregate share
         return anchor_coordinator_step(self.server.anchor, before.state, step)
 
     async def end_without_aggregator(self, survey: bytes) -> None:
         """Abort a survey that a restored aggregator has lost, and send nothing more about it."""
         async with self.server.database.write() as tx:
-            row = await states.find(tx, survey, change=True)
-            if row is not None and row.main_nonce is not None and row.phase not in FINAL:
+            row = await states.find(tx, survey, for_update=True)
+            if row is not None and row.has_state and row.phase not in FINAL:
                 ending = Ending(EndCode.AGGREGATOR_RESTORED)
                 await self.change(
                     tx,
@@ -389,7 +389,7 @@ class CoordinatorService:
         """
         now = self.server.clock()
         async with self.server.database.write() as tx:
-            row = await states.find(tx, survey, change=True)
+            row = await states.find(tx, survey, for_update=True)
             # Another worker may have held it, or the owner extended it, since we looked.
             if row is None or row.held_since is not None or (row.due_at or now + 1) > now:
                 return
@@ -452,7 +452,9 @@ class CoordinatorService:
             if row is None or row.owner != caller.id:
                 raise not_found("survey")
             found = await tx.fetch_all(
-                "SELECT key FROM state_rows WHERE survey = ? AND store = ?", survey, states.USERS
+                "SELECT key FROM state_rows WHERE survey = ? AND store = ?",
+                survey,
+                states.FIRST_MESSAGES,
             )
         return sorted(bytes(record["key"]) for record in found)
 
@@ -475,7 +477,7 @@ class CoordinatorService:
 
 
 class _NotSharedError(Exception):
-    """A group of messages needs a worker that is alone with the survey."""
+    """A group of messages needs the exclusive lock of the survey."""
 
 
 def _with_places_in_flight(row: SurveyRow) -> SurveyRow:
@@ -529,7 +531,7 @@ def _answer_late(
         late = reject(Reason.EARLY, why)
     answers = list[Out]()
     for message in messages:
-        step = coordinate(before.state, message, before.rows)
+        step = coordinator_step(before.state, message, before.rows)
         answers.append((late,) if step.rows or step.state is not before.state else step.messages)
     return answers
 
@@ -579,7 +581,7 @@ async def _open_survey(tx: Transaction, survey: bytes, caller: Caller) -> Survey
 
 def _check_open(row: SurveyRow) -> None:
     """Refuse changes to a survey that is not open yet, or over."""
-    if row.main_nonce is None:
+    if not row.has_state:
         raise conflict("this survey is not open yet").with_code("not_open")
     if row.phase in FINAL:
         detail = f"this survey is {row.phase}: nothing about it can be changed"
@@ -594,7 +596,7 @@ async def _store_reservation(tx: Transaction, row: SurveyRow, statement: Message
     content = verify_message(params.keys.aggregator, Party.AGGREGATOR, statement)
     if (
         isinstance(content, Reservation)
-        # check: reservation-population - the aggregator files a receipt under another population
+        # check: reservation-population - a reservation is filed under another population
         and content.population == params.population.encode()
     ):
         await tx.execute(

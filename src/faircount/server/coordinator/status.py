@@ -222,7 +222,7 @@ def _counts_by_item(
     question = params.questionnaire.questions[0]
     if len(params.questionnaire) > 1 or not isinstance(question, ChoiceQuestion):
         return {}
-    # Of two answers joint noise opens the second alone, since both add up to everybody.
+    # Of two answers joint noise publishes the second alone, since both add up to everybody.
     if len(counts) == 1:
         counts = [included - counts[0], counts[0]]
     pairs = zip(question.answers, counts, strict=True)

@@ -105,7 +105,7 @@ async def add_people(
         row = await find_owned_survey(tx, survey, caller)
         # A repeated part of an open survey is fine, a new one is refused: `record_part` tells them
         # apart by their hashes.
-        is_open = row.main_nonce is not None
+        is_open = row.has_state
         encrypted = None
         if not is_open:
             key = s1.server.keys.create(state_key_name(survey, 0))
@@ -137,7 +137,7 @@ async def open_survey(
     """
     async with s1.server.database.write() as tx:
         row = await find_owned_survey(tx, survey, caller)
-        if row.main_nonce is not None:
+        if row.has_state:
             return
         params = parse_parameters(row.params)
         # check: open-signed - participants could not tell who runs the aggregator

@@ -9,11 +9,11 @@
 
 import { insist } from "./refusal.js";
 
-const MOST_CELLS = { one: 300, most: 60 }; // more would take minutes to count
+const MAX_CELLS = { one: 300, most: 60 }; // more would take minutes to count
 
 /** The balls of a block: {kind, cells, dimension, draws} and step or limit. */
 export function ballOf({ kind, cells, bound }) {
-  const isSmall = cells <= (MOST_CELLS[kind] ?? Infinity);
+  const isSmall = cells <= (MAX_CELLS[kind] ?? Infinity);
   insist(isSmall, "malformed", "a question has more answers than joint noise is for");
   if (kind === "number") return cubeBall(1, bound);
   if (kind === "any") return cubeBall(cells, 1);

@@ -2,7 +2,7 @@
 //
 //   weights      [[position of a bit, weight], ...]
 //   constraint   {weights, value}: a weighted sum of bits that has a public value in valid reports
-//   block        {kind, cells, bound}: opened cells that noise protects together
+//   block        {kind, cells, bound}: cells that noise protects together
 //     one        exactly one of the cells is 1, so their counts add up to the number of people
 //     any        every cell is 0 or 1
 //     most       every cell is 0 or 1, and at most `bound` of them are 1

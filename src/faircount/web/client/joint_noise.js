@@ -16,9 +16,9 @@ const LARGEST_EPSILON = 50;
 const EPSILON_BITS = 128n;
 // A number that is alone in its group may have balls of an L-th part of its range at an L-th part
 // of epsilon: with many parts that is discrete Laplace noise. More would only make tables longer.
-const MOST_PARTS = 128n;
+const MAX_PARTS = 128n;
 const PARTS_PER_EPSILON = 100n;
-const MOST_ENTRIES = 2 ** 20; // of the tables from which a server draws the noise of a question
+const MAX_ENTRIES = 2 ** 20; // of the tables from which a server draws the noise of a question
 const DRAW_DISTANCE = 2 ** -129; // of a uniform integer that a server draws from the ideal one
 
 /**
@@ -52,7 +52,7 @@ export async function cellNoise(number, units) {
 /** Refuse noise for which the tables of a server would not fit into memory: it ends in nothing. */
 function checkDrawable(balls, { cumulative }) {
   const widest = Math.max(...balls.map(entriesPerRadius));
-  const isSmall = widest * (cumulative.length - 1) <= MOST_ENTRIES;
+  const isSmall = widest * (cumulative.length - 1) <= MAX_ENTRIES;
   // check: page-drawable-noise - people answer a survey that can only end without a result
   insist(isSmall, "malformed", "a question has more answers than its noise can be drawn for");
 }
@@ -71,7 +71,7 @@ function checkGroups(groups, count) {
   const named = groups.flatMap((group) => group.questions);
   const areNumbers = named.every((number) => isCount(number) && number < count);
   const isPartition = areNumbers && named.length === count && new Set(named).size === count;
-  // check: page-question-groups - a question in no group is opened without noise
+  // check: page-question-groups - a question in no group is published without noise
   insist(isPartition, "malformed", "every question must be in exactly one group");
 }
 
@@ -99,7 +99,7 @@ function noiseForm(blocks, epsilonUnits) {
  */
 export function bestParts(bound, scaled) {
   const perEpsilon = (scaled * PARTS_PER_EPSILON) >> EPSILON_BITS;
-  const most = [MOST_PARTS, bound, perEpsilon > 1n ? perEpsilon : 1n].reduce((one, other) =>
+  const most = [MAX_PARTS, bound, perEpsilon > 1n ? perEpsilon : 1n].reduce((one, other) =>
     one < other ? one : other,
   );
   let best = 1n;

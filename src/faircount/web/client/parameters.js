@@ -27,8 +27,8 @@ const KEYS = [
 ];
 const DERIVED = ["D", "allocation", "h", "p", "q", "scale", "tables"];
 const LARGEST_MODULUS = 1n << 62n;
-const MOST_ATTEMPTS = 1 << 16;
-const MOST_USERS = 2 ** 31;
+const MAX_ATTEMPTS = 1 << 16;
+const MAX_USERS = 2 ** 31;
 
 /** The parameters of an invitation; bytes with another hash than the invitation's are refused. */
 export async function parseInvited(published, digest) {
@@ -104,9 +104,9 @@ function checkKinds(plain) {
   insist(
     Array.isArray(phaseSeconds) && phaseSeconds.every(isCount), "malformed", "phases are seconds",
   );
-  const areTries = attempts >= 1 && attempts <= MOST_ATTEMPTS;
+  const areTries = attempts >= 1 && attempts <= MAX_ATTEMPTS;
   insist(areTries, "malformed", "the number of attempts is out of range");
-  insist(users <= MOST_USERS, "malformed", "n_max is out of range");
+  insist(users <= MAX_USERS, "malformed", "n_max is out of range");
   // A single accepted report would be published as it is, hidden by nobody else's.
   // check: page-minimum - a sum over one report is that report
   insist(minimum >= 2 && minimum <= users, "malformed", "the minimum lies between 2 and n_max");

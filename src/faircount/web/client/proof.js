@@ -18,16 +18,16 @@ import {
 } from "./small_field.js";
 
 const FAILURE_BITS = 40;
-const MOST_BITS = 2600;
+const MAX_BITS = 2600;
 
 /**
  * The layout of a proven report: {q, coins, degree, width, proof}. A sheet has `bits` bits, which
- * satisfy `constraints` and are opened as `cells` sums; coins may follow them.
+ * satisfy `constraints` and are published as `cells` sums; coins may follow them.
  */
 export function reportLayout(q, { bits, coins, constraints, cells }, users) {
   const size = bits + coins;
   // f is defined by its values at M different points of F_q.
-  const isPossible = size <= MOST_BITS && q >= BigInt(size);
+  const isPossible = size <= MAX_BITS && q >= BigInt(size);
   insist(isPossible, "derived", "a report has more bits than a proof can cover");
   insist(q < BigInt(LARGEST_FACTOR), "derived", "a proof needs a modulus below 2^32");
   const field = smallestField(Number(q), 2 * (size - 1), BigInt(users) << BigInt(FAILURE_BITS));

@@ -3,7 +3,7 @@
 
 import { insist } from "./refusal.js";
 
-const MOST_CHARACTERS = 1000;
+const MAX_CHARACTERS = 1000;
 // What Python's str.strip() removes. JavaScript's trim() differs in U+001C to U+001F, U+0085 and
 // U+FEFF.
 const BLANK =
@@ -19,7 +19,7 @@ export const readLabel = (text) => text.replace(BLANKS_AROUND, "").normalize("NF
 export function checkText(text) {
   const isText = typeof text === "string" && text.replace(BLANKS_AROUND, "") !== "";
   insist(isText, "malformed", "a text is missing");
-  insist(Array.from(text).length <= MOST_CHARACTERS, "malformed", "a text is too long");
+  insist(Array.from(text).length <= MAX_CHARACTERS, "malformed", "a text is too long");
   insist(text.isWellFormed(), "malformed", "a text has a character that is not valid Unicode");
 }
 

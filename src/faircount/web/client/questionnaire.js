@@ -7,7 +7,7 @@ import { checkItems, checkText, readLabel } from "./question_texts.js";
 import { insist, Refusal } from "./refusal.js";
 import { hasExactly, isCount } from "./shapes.js";
 
-const MOST_QUESTIONS = 100;
+const MAX_QUESTIONS = 100;
 const LANGUAGE = /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,2}$/; // such as "de" or "pt-br"
 
 /**
@@ -18,8 +18,8 @@ export function readQuestionnaire({ title, language, questions, translations }) 
   checkTitle(title);
   insist(language === "" || isLanguage(language), "malformed", "the language is unknown");
   const isList = Array.isArray(questions);
-  const isFull = isList && questions.length >= 1 && questions.length <= MOST_QUESTIONS;
-  insist(isFull, "malformed", `a survey has 1 to ${MOST_QUESTIONS} questions`);
+  const isFull = isList && questions.length >= 1 && questions.length <= MAX_QUESTIONS;
+  insist(isFull, "malformed", `a survey has 1 to ${MAX_QUESTIONS} questions`);
   let bits = 0;
   let cells = 0;
   const read = questions.map((plain) => {

@@ -3,8 +3,8 @@
 //   one      exactly one of several answers; a yes/no question has two
 //   any      any of several items
 //   most     at most `most` of several items
-//   scale    one of several ordered answers, opened as counts, or as the sum of the scores
-//   number   a number in a range, opened as a sum; with bands, one of them
+//   scale    one of several ordered answers, published as counts, or as the sum of the scores
+//   number   a number in a range, published as a sum; with bands, one of them
 //   table    two questions whose answers are counted together
 //
 // "Prefer not to say" (`skip`) and "does not apply" (`only_if`: the question depends on an earlier
@@ -15,7 +15,7 @@
 //   form          "choice", "several" or "sum"
 //   bits          how many bits an answer has
 //   constraint    what the bits of a valid answer satisfy; null where all patterns are answers
-//   openings      the opened cells, each a weighted sum of bits
+//   openings      the cells, each a weighted sum of bits
 //   blocks        the cells in their order, as blocks that noise protects together
 //   checkAnswer   the canonical answer: a position (choice), ascending positions (several), a whole
 //                 number of steps (sum), or null where there is none
@@ -30,7 +30,7 @@ import { insist } from "./refusal.js";
 import { hasExactly, isCount } from "./shapes.js";
 
 const COMMON = ["kind", "text", "skip", "only_if"];
-const MOST_STEPS = 10_000n; // a finer number would make the law of its noise too long
+const MAX_STEPS = 10_000n; // a finer number would make the law of its noise too long
 
 /** A published question, checked. */
 export function readQuestion(plain) {
@@ -122,7 +122,7 @@ function readNumber(plain) {
   insist(step > 0n && low < high, "malformed", "a number needs low < high and a step above 0");
   const range = high - low;
   insist(range % step === 0n, "malformed", "the step of a number must divide its range");
-  insist(range / step <= MOST_STEPS, "malformed", "a number has too many steps");
+  insist(range / step <= MAX_STEPS, "malformed", "a number has too many steps");
   return sumForm(plain, Number(range / step), origin, unit);
 }
 
@@ -203,7 +203,7 @@ function severalForm(plain, limit) {
 }
 
 /**
- * A whole number of steps, of which only the sum is opened. Where an answer may be missing, a bit
+ * A whole number of steps; only the sum is published. Where an answer may be missing, a bit
  * says whether there is one, and number + slack = largest * answered ties both together.
  */
 function sumForm(plain, largest, origin, unit) {

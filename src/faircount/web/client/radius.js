@@ -14,7 +14,7 @@ const EPSILON_BITS = 128n;
 const TABLE_BITS = 128n;
 const FIXED = 256n; // fractional bits of probabilities while the distance is added up
 const NEGLIGIBLE_BITS = 140n; // rows end where a falling weight is below 2^-140 of their sum
-const MOST_TABLE_BITS = 2 ** 27; // of all powers; about half a minute on a slow phone
+const MAX_TABLE_BITS = 2 ** 27; // of all powers; about half a minute on a slow phone
 
 /**
  * {cumulative, distanceUnits}: P(radius <= r) times 2^128 for every r, and an upper bound of the
@@ -40,7 +40,7 @@ export async function radiusTable(balls, scaled) {
     upper.push(weight + (powerAbove - power) * size);
     total += weight;
     if (isNegligible(weights, total)) break;
-    const isShort = weights.length * Number(bits) <= MOST_TABLE_BITS;
+    const isShort = weights.length * Number(bits) <= MAX_TABLE_BITS;
     insist(isShort, "malformed", "the table of the noise is too long");
     power = (power * factor) >> bits;
     powerAbove = shiftUp(powerAbove * (factor + 1n), bits);

@@ -7,8 +7,8 @@ import { decoysDelta, isWithin } from "./privacy.js";
 import { insist } from "./refusal.js";
 import { isCount } from "./shapes.js";
 
-const MOST_SPARE_BITS = 62;
-const MOST_COINS = 1e8;
+const MAX_SPARE_BITS = 62;
+const MAX_COINS = 1e8;
 const ROUNDING = 3e-9; // `isWithin` allows for a third of it on the other side
 
 const isFraction = (value) => value > 0 && value < 1;
@@ -18,8 +18,8 @@ const ALLOWED = {
   dropouts: isCount,
   insiders: isCount,
   floor: isCount,
-  spare_bits: (value) => isCount(value) && value <= MOST_SPARE_BITS,
-  coins: (value) => value === null || (isCount(value) && value >= 1 && value <= MOST_COINS),
+  spare_bits: (value) => isCount(value) && value <= MAX_SPARE_BITS,
+  coins: (value) => value === null || (isCount(value) && value >= 1 && value <= MAX_COINS),
   epsilon: (value) => value === null || unscaled(value) >= 0,
   delta: (value) => value === null || isShare(unscaled(value)),
   p: (value) => isShare(unscaled(value)),
@@ -63,7 +63,7 @@ export function coinsOf(params, totalFor) {
   const limit = unscaled(delta);
   insist(isFraction(limit), "malformed", "delta lies between 0 and 1");
   const total = params.derived.D;
-  const isInRange = isCount(total) && total >= 1 && total <= MOST_COINS;
+  const isInRange = isCount(total) && total >= 1 && total <= MAX_COINS;
   insist(isInRange, "derived", "the number of coins is out of range");
   const needed = largestWithin((count) => totalFor(count) <= total);
   const follows = totalFor(needed) === total && isSmallest(needed, unscaled(epsilon), limit);
@@ -74,7 +74,7 @@ export function coinsOf(params, totalFor) {
 /** The largest number of coins that fulfils a condition which only small numbers fulfil. */
 function largestWithin(isWithinTotal) {
   let low = 0;
-  let high = MOST_COINS + 1;
+  let high = MAX_COINS + 1;
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     if (isWithinTotal(middle)) low = middle;

@@ -66,7 +66,7 @@ export const formatPercent = (share, decimals = 1) =>
     signDisplay: "negative",
   });
 
-const MOST_DECIMALS = 6;
+const MAX_DECIMALS = 6;
 const EXACT_DECIMALS = 2;
 
 /**
@@ -76,7 +76,7 @@ const EXACT_DECIMALS = 2;
 export function decimalsFor(rows) {
   const half = Math.max(...rows.map(({ low, high }) => high - low)) / 2;
   if (half <= 0) return 1;
-  return Math.min(Math.max(1, -Math.floor(Math.log10(100 * half))), MOST_DECIMALS);
+  return Math.min(Math.max(1, -Math.floor(Math.log10(100 * half))), MAX_DECIMALS);
 }
 
 /**
@@ -86,7 +86,7 @@ export function decimalsFor(rows) {
 export function decimalsForMean({ low, high }) {
   const tenth = (high - low) / 20;
   if (tenth <= 0) return EXACT_DECIMALS;
-  return Math.min(Math.max(0, -Math.floor(Math.log10(tenth))), MOST_DECIMALS);
+  return Math.min(Math.max(0, -Math.floor(Math.log10(tenth))), MAX_DECIMALS);
 }
 
 // The random generator behind all noise is not known to be good to a smaller probability than this.

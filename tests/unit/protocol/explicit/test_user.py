@@ -10,7 +10,7 @@ from faircount.protocol.peers.messages import PeerKey, Roster
 from faircount.protocol.topologies.explicit import user as explicit_user
 from faircount.protocol.topologies.explicit.messages import PeerSum
 from faircount.protocol.wire.codec import Party
-from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
+from faircount.protocol.wire.digests import entry_leaves, merkle_root, roster_digest
 from faircount.protocol.wire.messages import (
     Reason,
 )
@@ -97,7 +97,7 @@ def test_users_believe_only_the_roster_that_s2_sealed(stage) -> None:
 
 def confirm_other_roster(play, roster: Roster, entries: tuple[PeerKey, ...]) -> Roster:
     """A roster that a dishonest aggregator confirmed instead of the true one."""
-    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
+    root = merkle_root(entry_leaves((entry.user, entry.public_key) for entry in entries))
     true = verify_message(play.params.keys.aggregator, Party.AGGREGATOR, roster.confirmation)
     digest = roster_digest(play.params.digest, len(entries), root)
     confirmation = replace(true, n=len(entries), root=root, digest=digest)

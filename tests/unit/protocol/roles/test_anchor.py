@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from faircount.protocol import SERVERS, aggregate, coordinate, end_phase, resume
+from faircount.protocol import SERVERS, aggregator_step, coordinator_step, end_phase, resume
 from faircount.protocol.roles.anchor import (
     MemoryAnchor,
     anchor_aggregator_step,
@@ -35,14 +35,14 @@ def whole_survey(play, s1, s2, step_s2):
         if message.by == Party.COORDINATOR:
             s2, answers = step_s2(s2, message)
         else:
-            s1, answers = s1.do(coordinate, message)
+            s1, answers = s1.do(coordinator_step, message)
         waiting += answers
     return s1, s2
 
 
 def with_anchor(anchor, s2, message):
     """The aggregator's step as a service makes it: anchored, then written."""
-    step = aggregate(s2.state, message, s2.rows)
+    step = aggregator_step(s2.state, message, s2.rows)
     step = anchor_aggregator_step(anchor, s2.state, step, s2.rows)
     return s2.after(step), step.messages
 
@@ -61,7 +61,7 @@ def two_results(stage, step_s2):
 
 def test_without_an_anchor_a_lying_s1_gets_two_results(stage) -> None:
     """The attack: the difference of the two is one user's vector."""
-    (one, other), _ = two_results(stage, lambda s2, message: s2.do(aggregate, message))
+    (one, other), _ = two_results(stage, lambda s2, message: s2.do(aggregator_step, message))
     assert sum(one.counts) == sum(other.counts) + 1
 
 
@@ -110,14 +110,14 @@ def test_a_coordinator_that_was_rolled_back_sends_no_second_sum(stage) -> None:
     before = play.s1.copy()
     named = play.send_to_s2(resume(play.s1.state, play.s1.rows)[0])[0]
     first = anchor_coordinator_step(
-        anchor, before.state, coordinate(before.state, named, before.rows)
+        anchor, before.state, coordinator_step(before.state, named, before.rows)
     )
     again = anchor_coordinator_step(
-        anchor, before.state, coordinate(before.state, named, before.rows)
+        anchor, before.state, coordinator_step(before.state, named, before.rows)
     )
     assert again == first  # a crash: the same sum again
     fewer = replace(play.read_from_s2(named), members=b"\x1f", root=_root(before, 5))
-    step = coordinate(before.state, sign(play.s2.key, Party.AGGREGATOR, fewer), before.rows)
+    step = coordinator_step(before.state, sign(play.s2.key, Party.AGGREGATOR, fewer), before.rows)
     assert _sums(step.messages) != _sums(first.messages)  # without the anchor it would leave
     ended = anchor_coordinator_step(anchor, before.state, step)
     assert _sums(ended.messages) == _sums(resume(ended.state, before.rows)) == []
@@ -125,10 +125,10 @@ def test_a_coordinator_that_was_rolled_back_sends_no_second_sum(stage) -> None:
 
 
 def _root(s1, count: int) -> bytes:
-    from faircount.protocol.wire.digests import merkle_root, roster_leaves
+    from faircount.protocol.wire.digests import entry_leaves, merkle_root
 
     return merkle_root(
-        roster_leaves((entry.user, entry.public_key) for entry in s1.manifest.entries[:count])
+        entry_leaves((entry.user, entry.public_key) for entry in s1.manifest.entries[:count])
     )
 
 

@@ -16,13 +16,17 @@ from faircount.protocol import (
     SERVERS,
     ClientState,
     SurveyParameters,
-    coordinate,
+    coordinator_step,
     encode,
     end_phase,
     known_topologies,
     simulator,
 )
-from faircount.protocol.roles.coordinator import Coordinator, coordinate_many, start_resync
+from faircount.protocol.roles.coordinator import (
+    Coordinator,
+    coordinator_step_for_many,
+    start_resync,
+)
 from faircount.protocol.simulator import set_up
 from faircount.protocol.survey import inclusion
 from faircount.protocol.survey.acknowledgement import (
@@ -90,7 +94,7 @@ def test_a_group_of_messages_is_acknowledged_together(stage) -> None:
     made = stage(SERVERS)
     first_messages = [device.waiting[0] for device in made.begun()]
     stranger = replace(first_messages[0], access=bytes(32))
-    step, outs = coordinate_many(made.s1.state, [*first_messages, stranger], made.s1.rows)
+    step, outs = coordinator_step_for_many(made.s1.state, [*first_messages, stranger], made.s1.rows)
     written = [row.table for row in step.rows]
     assert written == ["first_messages"] * 6 + ["keys"] * 6
     assert [type(reply).__name__ for (reply,) in outs] == ["Acknowledgement"] * 6 + ["Rejection"]
@@ -134,7 +138,7 @@ def test_a_device_believes_no_acknowledgement_that_s1_did_not_sign(topology) -> 
     """It keeps what it has to send: somebody in between cannot make it believe that it was received."""
     setup = set_up_small(topology)
     client, device = topology.client, begun(setup, 0)
-    _, (answer,) = setup.s1.do(coordinate, client.next_message(device))
+    _, (answer,) = setup.s1.do(coordinator_step, client.next_message(device))
     for change in (
         {"signature": bytes(64)},
         {"message_hash": bytes(32)},
@@ -206,7 +210,7 @@ def test_everybody_learns_how_it_ended_and_whether_it_was_counted(topology) -> N
         if asked is None:  # it learned the outcome on its last visit
             informed = device
         else:
-            _, (answer,) = s1.do(coordinate, asked)
+            _, (answer,) = s1.do(coordinator_step, asked)
             informed = topology.client.handle_response(device, asked, answer, entropy)
         assert isinstance(informed.outcome.message, Published)
         assert informed.counted

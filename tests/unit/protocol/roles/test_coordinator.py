@@ -8,8 +8,8 @@ from stored_rows import spoil
 
 from faircount.protocol import (
     EXPLICIT,
-    aggregate,
-    coordinate,
+    aggregator_step,
+    coordinator_step,
     end_phase,
     known_topologies,
 )
@@ -55,7 +55,7 @@ def test_a_step_that_is_not_written_leaves_no_trace(topology) -> None:
         for device in world.devices:
             asked = None if device.state is None else world.client.next_message(device)
             if asked is not None:
-                untouched(world.s1, partial(coordinate, world.s1.state, asked))
+                untouched(world.s1, partial(coordinator_step, world.s1.state, asked))
         for at in range(5):
             world.visit(at)
         untouched(world.s1, partial(end_phase, world.s1.state))
@@ -64,9 +64,9 @@ def test_a_step_that_is_not_written_leaves_no_trace(topology) -> None:
         while world.in_transit:
             message = world.in_transit.pop(0)
             if addressee(message) is Party.AGGREGATOR:
-                untouched(world.s2, partial(aggregate, world.s2.state, message))
+                untouched(world.s2, partial(aggregator_step, world.s2.state, message))
             else:
-                untouched(world.s1, partial(coordinate, world.s1.state, message))
+                untouched(world.s1, partial(coordinator_step, world.s1.state, message))
             world.deliver(message)
     assert world.s1.phase is world.s2.phase is Phase.PUBLISHED
 

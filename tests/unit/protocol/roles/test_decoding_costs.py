@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from faircount.core.entropy import Entropy, SeededStream
-from faircount.protocol import Client, ClientState, aggregate, coordinate, encode, known_topologies
+from faircount.protocol import (
+    Client,
+    ClientState,
+    aggregator_step,
+    coordinator_step,
+    encode,
+    known_topologies,
+)
 from faircount.protocol.roles.limits import (
     decode_response,
     decode_signed,
@@ -216,9 +223,10 @@ def test_between_servers_the_signature_is_looked_at_before_anything_is_built(top
     """A long message without it costs its bytes, and those that are hashed; with it the lists are built."""
     world = Simulation(topology, 7, 1)
     statements = {*topology.coordinator.aggregator_handlers(), SyncState}
-    to_s1 = ((coordinate, world.s1, Party.AGGREGATOR, kind) for kind in statements)
+    to_s1 = ((coordinator_step, world.s1, Party.AGGREGATOR, kind) for kind in statements)
     to_s2 = (
-        (aggregate, world.s2, Party.COORDINATOR, kind) for kind in topology.aggregator.handlers()
+        (aggregator_step, world.s2, Party.COORDINATOR, kind)
+        for kind in topology.aggregator.handlers()
     )
     for role, state, by, kind in (*to_s1, *to_s2):
         inside = filled(kind, LONG, 0)

@@ -22,17 +22,21 @@ FIRST, OTHER = Rejection(1, b"first"), Rejection(2, b"other")
 def test_first_writes_count() -> None:
     stored = MemoryRows()
     rows = StepRows(stored)
-    assert rows.keys.put(b"1", b"a")
-    assert rows.keys.put(b"1", b"a")
-    assert not rows.keys.fits(b"1", b"b")
-    assert not rows.keys.put(b"1", b"b")
-    assert rows.keys.put(b"0", b"b")
-    assert (rows.keys[b"1"], rows.keys.get(b"3"), len(rows.keys)) == (b"a", None, 2)
-    assert list(rows.keys) == [b"0", b"1"]
-    assert b"1" in rows.keys
-    assert b"a" not in repr(rows.keys).encode()
+    assert rows.public_keys.put(b"1", b"a")
+    assert rows.public_keys.put(b"1", b"a")
+    assert not rows.public_keys.fits(b"1", b"b")
+    assert not rows.public_keys.put(b"1", b"b")
+    assert rows.public_keys.put(b"0", b"b")
+    assert (rows.public_keys[b"1"], rows.public_keys.get(b"3"), len(rows.public_keys)) == (
+        b"a",
+        None,
+        2,
+    )
+    assert list(rows.public_keys) == [b"0", b"1"]
+    assert b"1" in rows.public_keys
+    assert repr(rows.public_keys) == "StepTable(keys)"
     with pytest.raises(KeyError):
-        rows.keys[b"3"]
+        rows.public_keys[b"3"]
     assert stored.count("keys") == 0  # until the step is written
     backup = stored.copy()
     stored.apply(rows.step(None))
@@ -65,17 +69,17 @@ def test_spoiled_bytes_are_noticed_and_mended_by_the_same_message_again() -> Non
 
 def test_what_was_rejected_is_rolled_back() -> None:
     rows = StepRows(MemoryRows([RowWrite("keys", b"1", b"a")]))
-    rows.keys.overwrite(b"1", b"b")
+    rows.public_keys.overwrite(b"1", b"b")
     before = rows.step(None)
     savepoint = rows.savepoint()
-    rows.keys.overwrite(b"1", b"c")
-    rows.keys.put(b"2", b"d")
+    rows.public_keys.overwrite(b"1", b"c")
+    rows.public_keys.put(b"2", b"d")
     rows.first_messages.put(b"1", FIRST)
     rows.scrub("first_messages")
-    assert (len(rows.keys), rows.first_messages.get(b"1")) == (2, None)
+    assert (len(rows.public_keys), rows.first_messages.get(b"1")) == (2, None)
     rows.roll_back(savepoint)
     assert rows.step(None) == before
-    assert (len(rows.keys), rows.keys[b"1"], len(rows.first_messages)) == (1, b"b", 0)
+    assert (len(rows.public_keys), rows.public_keys[b"1"], len(rows.first_messages)) == (1, b"b", 0)
 
 
 def test_a_scrubbed_table_keeps_hashes_and_nothing_else() -> None:
@@ -111,8 +115,8 @@ def test_rows_are_handed_on_where_there_is_a_sink() -> None:
 def test_rows_after_a_step_are_those_that_it_leaves() -> None:
     stored = MemoryRows([RowWrite("keys", b"2", b"old"), RowWrite("keys", b"3", b"stays")])
     rows = StepRows(stored)
-    rows.keys.overwrite(b"2", b"new")
-    rows.keys.put(b"1", b"first")
+    rows.public_keys.overwrite(b"2", b"new")
+    rows.public_keys.put(b"1", b"first")
     after = RowsAfter(stored, rows.step(None))
     assert list(after.keys("keys")) == [b"1", b"2", b"3"]
     assert after.count("keys") == 3

@@ -246,9 +246,9 @@ def test_a_state_that_was_read_goes_on_as_the_one_that_was_written(
         return lambda state, *rest, **named: role(reread(state), *rest, **named)
 
     plain, client = run(), type(topology.client)
-    for name in ("coordinate", "end_phase"):
+    for name in ("coordinator_step", "end_phase"):
         monkeypatch.setattr(simulator, name, again(Coordinator, getattr(simulator, name)))
-    monkeypatch.setattr(simulator, "aggregate", again(Aggregator, simulator.aggregate))
+    monkeypatch.setattr(simulator, "aggregator_step", again(Aggregator, simulator.aggregator_step))
     hear = client.handle_response
     reread = again(ClientState, lambda device, own, *rest: hear(own, device, *rest))
     monkeypatch.setattr(

@@ -49,7 +49,7 @@ LAYOUTS = {
     "servers-aggregator": "a2e8b2ab8816d37e",
     "servers-manifest-parts": "66647bf042c87885",
     "servers-client": "3e922ee559ca1958",
-    "servers-coordinator": "61fcc4f872ae427f",
+    "servers-coordinator": "9ada7ed9a5bfafe5",
     "two-stage-client": "2d0d30da3c40ab63",
     "two-stage-coordinator": "0d2541c3a7eb96e8",
 }

@@ -11,15 +11,15 @@ from faircount.protocol import (
     MASKED,
     SERVERS,
     TWO_STAGE,
-    aggregate,
-    coordinate,
+    aggregator_step,
+    coordinator_step,
     end_phase,
     known_topologies,
 )
 from faircount.protocol.peers.messages import AcceptedMembers
 from faircount.protocol.roles.coordinator import Coordinator, start_resync
 from faircount.protocol.roles.reissue import reissue
-from faircount.protocol.simulator import MOST_EXCHANGES, converse
+from faircount.protocol.simulator import MAX_EXCHANGES, converse
 from faircount.protocol.topologies.masked.messages import ReadyForTotal, Unrecoverable
 from faircount.protocol.topologies.two_servers.messages import AcceptedReports
 from faircount.protocol.topologies.two_stage.messages import AnnouncementReply, Election
@@ -61,7 +61,7 @@ def _later(before: Simulation) -> Simulation:
         before.s1.copy(), before.s2.copy(), list(before.devices), before.crypto,
     )  # fmt: skip
     for at in range(5):
-        for _ in range(MOST_EXCHANGES):
+        for _ in range(MAX_EXCHANGES):
             if not world.exchange(at):
                 break
     world.s1, out = world.s1.do(end_phase)
@@ -180,7 +180,7 @@ def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology
 
 def _tell(s1: Coordinator, message: Signed) -> None:
     before, told = s1.copy(), s1.copy()
-    after, out = told.do(coordinate, message)
+    after, out = told.do(coordinator_step, message)
     if any(isinstance(reply, Rejection) for reply in out):
         assert after is told
         assert told == before
@@ -196,7 +196,9 @@ def test_what_an_honest_s2_says_is_adopted(topology) -> None:
             manifest = b"" if world.s2.manifest is None else encode(world.s2.manifest)
             said = tuple(statement.signed for statement in world.s2.statements)
             stands = SyncState(world.setup.params.survey, roster, manifest, said)
-            after, out = forgetful.s1.do(coordinate, sign(world.s2.key, Party.AGGREGATOR, stands))
+            after, out = forgetful.s1.do(
+                coordinator_step, sign(world.s2.key, Party.AGGREGATOR, stands)
+            )
             assert not any(isinstance(reply, Rejection) for reply in out)
             assert after.chain_end == compute_chain_link(said[-1])
 
@@ -208,5 +210,5 @@ def test_an_invitation_that_was_exchanged_is_nobodys_on_the_roster(exchanged: bo
     sealed = _later(world).s2
     s1 = early.do(reissue, invitation.access, bytes(32))[0] if exchanged else early
     awaiting_sync, out = s1.do(start_resync)
-    after, _ = awaiting_sync.do(coordinate, sealed.do(aggregate, out[0])[1][0])
+    after, _ = awaiting_sync.do(coordinator_step, sealed.do(aggregator_step, out[0])[1][0])
     assert (after.n, after.awaiting_sync) == ((0, True) if exchanged else (5, False))

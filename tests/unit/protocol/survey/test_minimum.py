@@ -8,7 +8,7 @@ from faircount.core.entropy import SeededStream
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
-from faircount.protocol import MASKED, SERVERS, coordinate, end_phase
+from faircount.protocol import MASKED, SERVERS, coordinator_step, end_phase
 from faircount.protocol.simulator import converse, play, set_up
 from faircount.protocol.survey.parameters import default_dropout_allowance, default_minimum
 from faircount.protocol.survey.phases import Phase
@@ -72,7 +72,7 @@ def test_one_share_that_cannot_be_decrypted_does_not_end_a_survey() -> None:
     for i, invitation in enumerate(survey.invitations):
         report = user.respond(survey.params, invitation, (i % 3,), entropy).report
         s1, _ = s1.do(
-            coordinate,
+            coordinator_step,
             replace(report, encrypted_share=bytes(len(report.encrypted_share)))
             if i == 7
             else report,

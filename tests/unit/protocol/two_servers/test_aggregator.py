@@ -8,7 +8,7 @@ import pytest
 
 from faircount.core.errors import ProtocolError, StaleLedgerError
 from faircount.protocol import SERVERS
-from faircount.protocol.roles.aggregator import aggregate_with
+from faircount.protocol.roles.aggregator import aggregator_step_with
 from faircount.protocol.survey.budget import Ledger, Status, compare_and_swap
 from faircount.protocol.survey.endings import EndCode
 from faircount.protocol.survey.phases import Phase
@@ -175,7 +175,7 @@ def two_manifests(stage, first=None, second=None):
 
 
 def with_ledger(ledger, s2, message):
-    return aggregate_with(ledger, s2.state, message, s2.rows)
+    return aggregator_step_with(ledger, s2.state, message, s2.rows)
 
 
 def test_two_surveys_cannot_reserve_the_same_budget(stage) -> None:

@@ -15,7 +15,7 @@ from faircount.protocol.survey.endings import EndCode, Ending, make_aborted
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_servers.messages import AcceptedReports, BatchManifest
 from faircount.protocol.wire.codec import Party, encode, parse
-from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, merkle_root
 from faircount.protocol.wire.messages import (
     Aborted,
     Acknowledgement,
@@ -50,7 +50,7 @@ def accept_all(manifest: BatchManifest, places) -> AcceptedReports:
         manifest.survey,
         sha256(encode(manifest)).digest(),
         bits,
-        merkle_root(roster_leaves(entries)),
+        merkle_root(entry_leaves(entries)),
     )
 
 

@@ -31,7 +31,7 @@ from faircount.protocol.topologies.two_servers.reports import (
     unpack_verifier_shares,
 )
 from faircount.protocol.wire.codec import Party, parse
-from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, merkle_root
 from faircount.protocol.wire.messages import (
     Aborted,
     Published,
@@ -64,7 +64,7 @@ def with_members(play, places, accepted):
     return replace(
         accepted,
         members=bitmap(places, len(play.s1.manifest.entries)),
-        root=merkle_root(roster_leaves(entries)),
+        root=merkle_root(entry_leaves(entries)),
     )
 
 

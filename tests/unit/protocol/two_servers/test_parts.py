@@ -44,7 +44,7 @@ from faircount.protocol.topologies.two_servers.reports import (
     unpack_verifier_shares,
 )
 from faircount.protocol.wire.codec import encode, parse
-from faircount.protocol.wire.digests import bitmap, marks_of, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, marks_of, merkle_root
 from faircount.protocol.wire.messages import (
     FinalStatement,
     InclusionProof,
@@ -604,7 +604,7 @@ def test_nothing_is_added_up_if_a_report_was_lost_before_the_set(stage) -> None:
     lose_report(play, 5)
     (request,) = play.send_to_s1(answer)
     assert play.s1.accepted is not None
-    assert play.s1.topology_state.total is None
+    assert play.s1.topology_state.aggregate_share is None
     assert parse(request.payload).code == EndCode.REPORTS_LOST
 
 
@@ -689,7 +689,7 @@ def tell_history(play, last: BatchManifest, earlier, *statements) -> list:
 
 
 def accept_all(manifest: BatchManifest, entries) -> AcceptedReports:
-    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
+    root = merkle_root(entry_leaves((entry.user, entry.public_key) for entry in entries))
     return AcceptedReports(
         manifest.survey, hash_of(manifest), bitmap(range(len(entries)), len(entries)), root
     )

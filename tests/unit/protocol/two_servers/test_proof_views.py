@@ -13,8 +13,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from faircount.mechanisms.verified import one_vote
-from faircount.protocol.topologies.two_servers.validity import ReportLayout, prove, query_at
+from faircount.mechanisms.proven import one_vote
+from faircount.protocol.topologies.two_servers.proofs import ReportLayout, prove, query_at
 from faircount.sharing.field import add, subtract
 
 FORM = ReportLayout(2, 2, 0, one_vote(2), 2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from faircount.protocol import SERVERS, aggregate, resume
+from faircount.protocol import SERVERS, aggregator_step, resume
 from faircount.protocol.roles import aggregator
 from faircount.protocol.survey.budget import Status
 from faircount.protocol.survey.phases import Phase
@@ -187,5 +187,5 @@ def test_a_survey_that_was_charged_before_a_restore_cannot_run_again(stage) -> N
     )
     assert not reopened.closed
     fresh = play.setup.s2.replace_fields(ledger=reopened)
-    _, (refused,) = fresh.do(aggregate, manifest)
+    _, (refused,) = fresh.do(aggregator_step, manifest)
     assert play.read_from_s2(refused).reason == Reason.CLOSED

@@ -20,9 +20,16 @@ import numpy as np
 import pytest
 
 from faircount.core.entropy import Entropy, SeededStream
+from faircount.mechanisms.proven import one_vote
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.mechanisms.verified import one_vote
-from faircount.protocol import SERVERS, Aggregator, Coordinator, aggregate, coordinate, end_phase
+from faircount.protocol import (
+    SERVERS,
+    Aggregator,
+    Coordinator,
+    aggregator_step,
+    coordinator_step,
+    end_phase,
+)
 from faircount.protocol.roles.client import ClientState
 from faircount.protocol.simulator import InMemory, set_up
 from faircount.protocol.survey import acknowledgement
@@ -34,11 +41,11 @@ from faircount.protocol.topologies.two_servers.messages import (
     VerifiedPart,
     hash_of_verified,
 )
-from faircount.protocol.topologies.two_servers.validity import ReportLayout
+from faircount.protocol.topologies.two_servers.proofs import ReportLayout
 from faircount.protocol.wire import signing
 from faircount.protocol.wire.codec import Party, parse
 from faircount.protocol.wire.crypto import IdealCrypto
-from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, members_of, merkle_root
 from faircount.protocol.wire.messages import Aborted, ShareBatch
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack, unpack
@@ -175,14 +182,14 @@ class Run:
                 # A dishonest coordinator stands by the verifier shares that it has sent.
                 own_shares = unpack_shares(self.batch.verifier_shares)
                 patch.setattr(part_reports, "compute_verifier_shares", lambda *_: own_shares)
-            s1, _ = s1.do(coordinate, sign(self.s2[0].key, Party.AGGREGATOR, self.verified))
-            _, out = s1.do(coordinate, sign(self.s2[0].key, Party.AGGREGATOR, accepted))
+            s1, _ = s1.do(coordinator_step, sign(self.s2[0].key, Party.AGGREGATOR, self.verified))
+            _, out = s1.do(coordinator_step, sign(self.s2[0].key, Party.AGGREGATOR, accepted))
         return parse(out[0].payload)
 
     def result(self, bit: int) -> Any:
         """The counts that the aggregator, whose noise is this bit, publishes."""
         sent = sign(self.s1.key, Party.COORDINATOR, self.sum(0))
-        return parse(self.s2[bit].copy().do(aggregate, sent)[1][0].payload).counts
+        return parse(self.s2[bit].copy().do(aggregator_step, sent)[1][0].payload).counts
 
 
 def unpack_shares(packed: bytes) -> np.ndarray:
@@ -223,14 +230,16 @@ class Crowd:
         """Run the roles from the first report to the accepted reports."""
         s1 = self.s1.copy()
         for number, report in enumerate(self.reports):
-            s1, _ = s1.do(coordinate, replace(report, share=deviation.share(report.share, number)))
+            s1, _ = s1.do(
+                coordinator_step, replace(report, share=deviation.share(report.share, number))
+            )
         s1, (manifest,) = s1.do(end_phase)
-        s2, (reservation,) = self.s2.copy().do(aggregate, manifest)
-        s1, (batch,) = s1.do(coordinate, reservation)
+        s2, (reservation,) = self.s2.copy().do(aggregator_step, manifest)
+        s1, (batch,) = s1.do(coordinator_step, reservation)
         changed = deviation.batch(parse(batch.payload))
         sent = sign(s1.key, Party.COORDINATOR, changed)
         (first, out), (second, _) = (
-            s2.copy().replace_fields(noise_secret=bytes([bit])).do(aggregate, sent)
+            s2.copy().replace_fields(noise_secret=bytes([bit])).do(aggregator_step, sent)
             for bit in (0, 1)
         )
         verified, accepted = (parse(statement.payload) for statement in out)
@@ -301,7 +310,7 @@ def with_members(run: Run, marks: np.ndarray) -> Run:
     accepted = replace(
         run.accepted,
         members=bitmap(members, len(OUTCOMES)),
-        root=merkle_root(roster_leaves(entries)),
+        root=merkle_root(entry_leaves(entries)),
     )
     return replace(run, accepted=accepted)
 

@@ -11,7 +11,7 @@ from itertools import permutations
 import pytest
 from stored_rows import spoil
 
-from faircount.protocol import SERVERS, aggregate, resume
+from faircount.protocol import SERVERS, aggregator_step, resume
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.rows import MemoryRows, RowsWith, StepRows, part_key
 from faircount.protocol.roles.stored import encode_state
@@ -38,7 +38,7 @@ from faircount.protocol.topologies.two_servers.reports import (
 )
 from faircount.protocol.topologies.two_servers.verification import PartVerifier, PartWork
 from faircount.protocol.wire.codec import encode, parse
-from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, merkle_root
 from faircount.protocol.wire.messages import Aborted, Reason, ShareBatch, SyncRequest
 
 ORDERS = list(permutations(range(3)))
@@ -197,7 +197,7 @@ def test_the_coordinator_asks_again_for_a_verified_part_that_was_lost(proven, lo
             assert play.send_to_s1(statement) == ()
     (again,) = play.send_to_s1(accepted)
     assert parse(again.payload) == parse(batch_of(play, lost).payload)
-    assert play.s1.topology_state.total is None
+    assert play.s1.topology_state.aggregate_share is None
     (pending,) = resume(play.s1.state, play.s1.rows)
     assert pending.payload == again.payload
     answers = play.send_to_s2(again)
@@ -231,7 +231,7 @@ def test_a_set_before_the_verified_parts_is_kept_and_waits_for_them(proven, orde
     for number in some:
         out = play.send_to_s1(*verified[number])
         assert play.sums(out) == []
-        assert play.s1.topology_state.total is None
+        assert play.s1.topology_state.aggregate_share is None
     assert kinds(play.send_to_s1(*verified[last])) == [AggregateShare]
 
 
@@ -311,7 +311,7 @@ def show(play, parts, accepted):
 def without_last(play, accepted: AcceptedReports) -> AcceptedReports:
     """The set without the last report, under its right root."""
     entries = list(iterate_entries(play.s1.state, play.s1.view))[:-1]
-    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
+    root = merkle_root(entry_leaves((entry.user, entry.public_key) for entry in entries))
     return replace(accepted, members=bitmap(range(5), 6), root=root)
 
 
@@ -450,7 +450,7 @@ def after_the_sum(stage):
         for statement in about:
             play.send_to_s1(statement)
     play.send_to_s1(accepted)
-    assert play.s1.topology_state.total is not None
+    assert play.s1.topology_state.aggregate_share is not None
     return play
 
 
@@ -531,11 +531,11 @@ def test_work_done_ahead_gives_the_same_step(stage, order, monkeypatch) -> None:
         work = pickle.loads(pickle.dumps(work_ahead(play, batch)))  # noqa: S301 - our own bytes
         computed[number] = work.rows(work.run())
     for number in order:
-        plain = aggregate(play.s2.state, batches[number], play.s2.rows)
+        plain = aggregator_step(play.s2.state, batches[number], play.s2.rows)
         with monkeypatch.context() as patch:
             patch.setattr(PartVerifier, "verify", refuse_to_verify)
             reader = RowsWith(play.s2.rows, computed[number])
-            step = aggregate(play.s2.state, batches[number], reader)
+            step = aggregator_step(play.s2.state, batches[number], reader)
         assert (step.messages, step.rows, step.scrubbed) == (
             plain.messages,
             plain.rows,
@@ -556,11 +556,13 @@ def test_work_done_for_another_batch_is_not_used(proven) -> None:
     work = SERVERS.aggregator.work_ahead(play.s2.state, play.s2.view, other)
     computed = work.rows(work.run())
     assert computed.count("part_verifications") == 1
-    plain = aggregate(play.s2.state, batch, play.s2.rows)
-    step = aggregate(play.s2.state, batch, RowsWith(play.s2.rows, computed))
+    plain = aggregator_step(play.s2.state, batch, play.s2.rows)
+    step = aggregator_step(play.s2.state, batch, RowsWith(play.s2.rows, computed))
     assert (step.messages, step.rows) == (plain.messages, plain.rows)
     # The other batch itself is judged by it, and none of its reports is valid.
-    (found,) = aggregate(play.s2.state, play.by_s1(other), RowsWith(play.s2.rows, computed)).rows
+    (found,) = aggregator_step(
+        play.s2.state, play.by_s1(other), RowsWith(play.s2.rows, computed)
+    ).rows
     assert found.value.members == bitmap([], 2)
 
 
@@ -572,7 +574,7 @@ def test_work_for_a_part_that_was_verified_meanwhile_changes_nothing(proven) -> 
     work = work_ahead(play, other)
     computed = work.rows(work.run())
     first = play.send_to_s2(batch)
-    step = aggregate(play.s2.state, other, RowsWith(play.s2.rows, computed))
+    step = aggregator_step(play.s2.state, other, RowsWith(play.s2.rows, computed))
     assert (step.messages, step.rows, step.state) == (first, (), play.s2.state)
 
 
@@ -604,7 +606,7 @@ def test_work_without_a_result_leaves_the_refusal_to_the_step(proven) -> None:
         work = work_ahead(play, message)
         computed = work.rows(work.run())
         assert computed == MemoryRows()
-        step = aggregate(play.s2.state, message, RowsWith(play.s2.rows, computed))
+        step = aggregator_step(play.s2.state, message, RowsWith(play.s2.rows, computed))
         assert play.read_from_s2(step.messages[0]).reason == reason
         assert step.rows == ()
 

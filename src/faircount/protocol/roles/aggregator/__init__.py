@@ -13,8 +13,8 @@ writes the step, and only then sends its messages.
 
 from faircount.protocol.roles.aggregator.receive import (
     abort_after_restore,
-    aggregate,
-    aggregate_with,
+    aggregator_step,
+    aggregator_step_with,
     stop,
 )
 from faircount.protocol.roles.aggregator.rules import AggregatorRules, Handler
@@ -39,8 +39,8 @@ __all__ = [
     "Handler",
     "abort",
     "abort_after_restore",
-    "aggregate",
-    "aggregate_with",
+    "aggregator_step",
+    "aggregator_step_with",
     "answer_known_manifest",
     "has_valid_mac",
     "is_still_private",

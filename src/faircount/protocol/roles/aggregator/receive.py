@@ -25,7 +25,7 @@ from faircount.protocol.wire.messages import Reason, Refusal, Rejection, Signed,
 from faircount.protocol.wire.signing import compute_chain_link, sign, verify_statement
 
 
-def aggregate(s: Aggregator, message: Message, reader: RowReader) -> Step[Aggregator]:
+def aggregator_step(s: Aggregator, message: Message, reader: RowReader) -> Step[Aggregator]:
     """The step that follows from a message of the coordinator; any other message is rejected."""
     rows = StepRows(reader)
     after, out = _receive(s, rows, message)
@@ -55,7 +55,7 @@ def stop(s: Aggregator, ending: Ending, reader: RowReader) -> Step[Aggregator]:
     return rows.step(*abort(s, rows, ending, spent=is_spent))
 
 
-def aggregate_with(
+def aggregator_step_with(
     stored: Ledger, s: Aggregator, message: Message, reader: RowReader
 ) -> tuple[Ledger, Step[Aggregator]]:
     """One step with the ledger as it is stored now, and the ledger after it.
@@ -66,7 +66,7 @@ def aggregate_with(
     the ledger and make the step again.
     """
     with_ledger = s if s.ledger is stored else replace(s, ledger=stored)
-    step = aggregate(with_ledger, message, reader)
+    step = aggregator_step(with_ledger, message, reader)
     return step.state.ledger, step
 
 

@@ -17,7 +17,7 @@ from faircount.protocol.roles.rows import MemoryRows, RowWrite, StepRows
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.survey.phases import FINAL, Phase, advance
 from faircount.protocol.wire.codec import Message, Party, encode
-from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
+from faircount.protocol.wire.digests import entry_leaves, merkle_root, roster_digest
 from faircount.protocol.wire.messages import (
     Aborted,
     Reason,
@@ -106,7 +106,7 @@ class AggregatorRules:
 
         size = len(request.entries)
         root = merkle_root(
-            roster_leaves((entry.user, entry.public_key) for entry in request.entries)
+            entry_leaves((entry.user, entry.public_key) for entry in request.entries)
         )
         digest = roster_digest(s.params.digest, size, root)
         # Whoever knew the value before could choose keys to fit the graph or election that it

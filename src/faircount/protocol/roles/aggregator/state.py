@@ -32,7 +32,7 @@ class Aggregator(ArrayValue, StoredState):
     """The aggregator's state of one survey.
 
     The ledger of the population is not stored with it: it is put in for one step
-    (`aggregate_with`).
+    (`aggregator_step_with`).
     """
 
     stored_tag = "aggregator"
@@ -53,7 +53,8 @@ class Aggregator(ArrayValue, StoredState):
     has_answer_data: bool = False
     # Everything it has signed about the survey, each chained to the one before.
     statements: tuple[Statement, ...] = ()
-    # The sum of the shares that were decrypted so far.
+    # What is combined with the coordinator's total: in `servers` the aggregator's aggregate share,
+    # to be added; in the other topologies the masks, to be subtracted.
     partial_sum: Residues | None = field(default=None, repr=False)
     # The aggregator's noise is derived from this secret.
     noise_secret: bytes = field(default=b"", repr=False)

@@ -76,7 +76,7 @@ def record_manifest(
         s: the state
         rows: the rows of this step
         manifest: the manifest, or the last part of a long one
-        included: number of its entries
+        included: number of its entries that can be counted; in `servers`, with a valid MAC
         places: positions of its participants in the roster, if there is one
         path: the phases between the current one and `COUNTING`
         revealed: what the reservation reveals, if anything
@@ -219,7 +219,7 @@ def publish(
 
 
 def is_still_private(s: Aggregator, included: int, places: Sequence[int] | None = None) -> bool:
-    """Whether so many reports reach the minimum and keep the promised guarantee."""
+    """Whether this number of reports reaches the minimum and keeps the promised guarantee."""
     if included < s.params.minimum:
         return False
     return keeps_promise(s.params.mechanism, included, s.params.epsilon, s.params.delta, places)
@@ -250,7 +250,7 @@ def _end(s: Aggregator, rows: StepRows, final: Message, ledger: Ledger, phase: P
     after = replace(
         scrubbed,
         ledger=ledger,
-        # check: encryption-key-destroyed - whoever seizes the aggregator can open nothing
+        # check: encryption-key-destroyed - whoever seizes the aggregator could decrypt the shares
         encryption_keys=s.encryption_keys.without_secret(),
         noise_secret=b"",
     )

@@ -12,8 +12,8 @@ writes the step, and only then sends its messages.
 """
 
 from faircount.protocol.roles.coordinator.receive import (
-    coordinate,
-    coordinate_many,
+    coordinator_step,
+    coordinator_step_for_many,
     end_phase,
     end_without_aggregator,
     resume,
@@ -63,8 +63,8 @@ __all__ = [
     "UserHandler",
     "abort_without_aggregator",
     "admit_participant",
-    "coordinate",
-    "coordinate_many",
+    "coordinator_step",
+    "coordinator_step_for_many",
     "credential_problem",
     "end_phase",
     "end_without_aggregator",

@@ -56,12 +56,12 @@ from faircount.protocol.wire.roster_messages import RosterConfirmation
 from faircount.protocol.wire.signing import Statement, compute_chain_link, verify_statement
 
 
-def coordinate(s: Coordinator, message: Message, reader: RowReader) -> Step[Coordinator]:
+def coordinator_step(s: Coordinator, message: Message, reader: RowReader) -> Step[Coordinator]:
     """The step that follows from one message of a participant or of the aggregator."""
-    return coordinate_many(s, [message], reader)[0]
+    return coordinator_step_for_many(s, [message], reader)[0]
 
 
-def coordinate_many(
+def coordinator_step_for_many(
     s: Coordinator, messages: Iterable[Message], reader: RowReader
 ) -> tuple[Step[Coordinator], list[Out]]:
     """One step for several messages, and the replies to each of them.

@@ -75,7 +75,7 @@ class CoordinatorRules(ABC):
     """Kinds of messages that several workers may handle at the same time, for different people.
 
     All that such a message writes are a new first message and a new key. Whatever else follows
-    from it is written by a worker that is alone.
+    from it is written under the exclusive lock.
     """
 
     # --- handlers: a subclass adds its own to those of its base class
@@ -160,7 +160,7 @@ class CoordinatorRules(ABC):
         """The rows that a participant's message concerns; None if it may concern all of them."""
         return None
 
-    def sent_once(self, s: Coordinator) -> bytes:
+    def aggregate_share_hash(self, s: Coordinator) -> bytes:
         """Hash of the aggregate share, which must never change once sent; zeros before that."""
         return bytes(32)
 

@@ -19,7 +19,7 @@ from faircount.protocol.survey.phases import Phase, advance
 from faircount.protocol.survey.server_secrets import check_secrets
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.crypto import CryptoSuite, StandardCrypto
-from faircount.protocol.wire.digests import Levels, build_tree, roster_digest, roster_leaves
+from faircount.protocol.wire.digests import Levels, build_tree, entry_leaves, roster_digest
 from faircount.protocol.wire.roster_messages import RosterEntry
 from faircount.protocol.wire.signing import UNCHAINED, ChainLink, SigningKey, Statement
 from faircount.protocol.wire.stored import StoredState, TopologyState
@@ -129,7 +129,7 @@ class Coordinator(StoredState):
     @cached_property
     def levels(self) -> Levels:
         """The Merkle tree of the roster."""
-        return build_tree(roster_leaves((entry.user, entry.public_key) for entry in self.roster))
+        return build_tree(entry_leaves((entry.user, entry.public_key) for entry in self.roster))
 
     @cached_property
     def digest(self) -> bytes:

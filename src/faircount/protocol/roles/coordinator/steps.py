@@ -123,7 +123,7 @@ def withdraw(s: Coordinator, rows: StepRows, message: Withdrawal) -> Change:
         # An enrolment on the roster stays: its credential hash still tells this participant from
         # others.
         if not s.roster:
-            # check: withdrawn-report-deleted - nothing is left for whoever seizes the coordinator
+            # check: withdrawn-report-deleted - whoever seizes the coordinator would find the report
             rows.first_messages.scrub(user)
     return s, (unsigned_acknowledgement(s.params.survey, rows.withdrawn[user][:HASH]),)
 
@@ -166,7 +166,7 @@ def _first_device_user(s: Coordinator, rows: StepRows, message: Any) -> bytes | 
 
 def _first_device(s: Coordinator, rows: StepRows, user: bytes) -> bytes | None:
     """The key of the device that was the first to use an invitation, if any was."""
-    known = rows.first_messages.get_kept(user)
+    known = rows.first_messages.kept_after_scrub(user)
     if known is None and (withdrawn := rows.withdrawn.get(user)) is not None:
         known = withdrawn[HASH:]
     # check: roster-device - a restored coordinator takes the owner's word for somebody enrolled
@@ -185,7 +185,7 @@ def admit_participant(s: Coordinator, rows: StepRows, message: Any) -> bytes | R
     if user in rows.withdrawn and not _is_on_roster(s, user):
         return reject(Reason.CLOSED, _WITHDRAWN)
     # A key under two ids would let one client act as two participants.
-    if not is_canonical_key(public_key) or not rows.keys.fits(public_key, user):
+    if not is_canonical_key(public_key) or not rows.public_keys.fits(public_key, user):
         why = "a public key is canonical and belongs to one participant: make a new one"
         return reject(Reason.MALFORMED, why)
     is_full = len(rows.first_messages) >= s.params.n_max and user not in rows.first_messages
@@ -213,7 +213,7 @@ def store_first_message(
     if not is_accepted:
         why = "this invitation was used with other bytes; the first ones count"
         return s, (reject(Reason.CONFLICT, why),)
-    rows.keys.put(message.public_key, user)
+    rows.public_keys.put(message.public_key, user)
     return s, (unsigned_acknowledgement(s.params.survey, rows.first_messages.hash_of(user)),)
 
 

@@ -146,7 +146,7 @@ class MaskedCoordinator(PeersCoordinator):
             return s, (reject(Reason.MALFORMED, problem),)
         # A mask made with a low-order key hides nothing, and two members with one key would have
         # equal masks.
-        if not is_canonical_key(message.mask_key) or message.mask_key in rows.keys:
+        if not is_canonical_key(message.mask_key) or message.mask_key in rows.public_keys:
             problem = "a mask key is canonical, not of low order, and used once"
             return s, (reject(Reason.MALFORMED, problem),)
         return coordinator.upload(s, rows, message, made_for=0, open_=s.phase is Phase.SHARING)

@@ -39,7 +39,7 @@ COMPLETE_UP_TO = 64
 ONE_BY_ONE = 500
 """Degrees up to this are tried one by one."""
 
-MOST_NEIGHBOURS = 10_000
+MAX_NEIGHBOURS = 10_000
 """Nobody shares a key with more users than this."""
 
 PRIVATE_BITS = 40
@@ -229,7 +229,7 @@ def plan_graph(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -
         if t <= k and math.log(n) + _log_below(n - 1, n - 1 - lost, k, t) <= limit:
             return k, t
     raise ParameterError(
-        f"no graph of {n} participants with at most {MOST_NEIGHBOURS:,} neighbours each tolerates "
+        f"no graph of {n} participants with at most {MAX_NEIGHBOURS:,} neighbours each tolerates "
         f"{bad} colluding and {lost} missing: invite more, or plan for fewer"
     )
 
@@ -238,10 +238,10 @@ def _degrees(first: int, n: int) -> Iterator[int]:
     """Even degrees from the first on, above 500 in steps of a twentieth; then n - 1."""
     k = first + first % 2
     # Large degrees in steps: one by one the search would take seconds and save nobody a byte.
-    while k < min(n - 1, MOST_NEIGHBOURS):
+    while k < min(n - 1, MAX_NEIGHBOURS):
         yield k
         k += 2 if k < ONE_BY_ONE else 2 * (k // 40)
-    if n - 1 <= MOST_NEIGHBOURS:
+    if n - 1 <= MAX_NEIGHBOURS:
         yield n - 1
 
 

@@ -24,7 +24,7 @@ and it could try them all.
 The shape is that of DAP with Prio (one upload, two aggregators); the sum over the shares is that of
 Algorithm 2 of the paper with two holders. There is no roster and no position in one: all clients
 draw the same noise, and every key is salted with the digest of the parameters. Reports may carry a
-proof of validity (`validity`), which both servers check together.
+proof of validity (`proofs`), which both servers check together.
 """
 
 from dataclasses import replace

@@ -26,7 +26,7 @@ import numpy as np
 
 from faircount.core.arrays import Bools, Residues
 from faircount.core.errors import ShareError
-from faircount.mechanisms.verified import Tally
+from faircount.mechanisms.proven import Tally
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator, AggregatorRules
 from faircount.protocol.roles.rows import StepRows, part_key
@@ -64,8 +64,8 @@ from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import (
     MerkleFrontier,
     bits_of,
+    entry_leaves,
     marks_of,
-    roster_leaves,
 )
 from faircount.protocol.wire.messages import (
     Reason,
@@ -134,8 +134,8 @@ class TwoServersAggregator(AggregatorRules):
     def confirm_roster(self, s: Aggregator, rows: StepRows, _: RosterProposal) -> aggregator.Change:
         """Refuse any roster: this topology has none.
 
-        A roster confirmation may reveal the committed value. Whoever knows it before the manifest
-        is fixed can forge proofs.
+        A roster confirmation may reveal the committed value. The coordinator, which knows its own,
+        would then know both before the manifest is fixed, and could forge proofs.
         """
         return s, (reject(Reason.MALFORMED, "no message for this survey in this topology"),)
 
@@ -182,13 +182,13 @@ class TwoServersAggregator(AggregatorRules):
 
         after, out = _record_whole_manifest(begun, rows, manifest, sum(authentic_entries))
         is_settled = after.manifest is not None or after.phase in FINAL
-        # check: refused-manifest-rolled-back - a refused manifest leaves nothing behind
+        # check: refused-manifest-rolled-back - the next part could name users of earlier ones again
         if not is_settled:
             return s, out
         return replace(after, topology_state=ServersProgress(progress.earlier)), out
 
     def on_share_batch(self, s: Aggregator, rows: StepRows, batch: ShareBatch) -> aggregator.Change:
-        """Judge the reports of one part; once all parts are verified, fix the accepted reports.
+        """Verify the reports of one part; once all parts are verified, fix the accepted reports.
 
         The same batch again gets the same answer.
         """
@@ -413,7 +413,7 @@ def _count_parts(s: Aggregator, rows: StepRows, progress: ServersProgress) -> Se
         entries = get_part(s, rows, number).entries
         marks = marks_of(_verification(rows, number).members, len(entries))
         accepted = compress(entries, () if marks is None else marks.tolist())
-        leaves = roster_leaves(
+        leaves = entry_leaves(
             ((entry.user, entry.public_key) for entry in accepted), progress.accepted.count
         )
         progress = replace(
@@ -472,7 +472,7 @@ def _fix_accepted(s: Aggregator, rows: StepRows, revealed: bytes) -> aggregator.
     return aggregator.sign_statement(
         s,
         message,
-        partial_sum=_sum_parts(s, rows, (revealed, s.committed_value), members),
+        partial_sum=_make_aggregate_share(s, rows, (revealed, s.committed_value), members),
         topology_state=ServersProgress(earlier_hashes(s)),
         phase=advance(s.phase, Phase.AGGREGATED),
     )
@@ -491,8 +491,10 @@ def _join_bitmaps(s: Aggregator, bitmaps: Iterable[bytes]) -> bytes:
     return bits_of(np.concatenate(joined))
 
 
-def _sum_parts(s: Aggregator, rows: StepRows, values: RevealedValues, members: bytes) -> Residues:
-    """The aggregator's sum over the accepted reports of all parts.
+def _make_aggregate_share(
+    s: Aggregator, rows: StepRows, values: RevealedValues, members: bytes
+) -> Residues:
+    """The aggregator's aggregate share over the accepted reports of all parts.
 
     Where reports are proven, coins are placed and the server's noise is added.
     """

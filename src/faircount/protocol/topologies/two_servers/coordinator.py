@@ -84,7 +84,7 @@ from faircount.protocol.topologies.two_servers.reports import (
 )
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
-from faircount.protocol.wire.digests import merkle_root, roster_leaves
+from faircount.protocol.wire.digests import entry_leaves, merkle_root
 from faircount.protocol.wire.messages import (
     FinalStatement,
     NotReady,
@@ -108,7 +108,8 @@ class TwoServersCoordinator(CoordinatorRules):
     """The coordinator of `servers`: one report each, one manifest, one aggregate share."""
 
     reads_in_order = True
-    # No withdrawals: one at another worker than its report would not see it.
+    # No withdrawals: under a shared lock a worker does not see a report that another worker has
+    # not committed.
     shared_messages = (Report, OutcomeRequest)
 
     def user_handlers(self) -> Mapping[type[Message], coordinator.UserHandler]:
@@ -204,7 +205,7 @@ class TwoServersCoordinator(CoordinatorRules):
             return ()
         if s.reservation is None:
             return (coordinator.to_aggregator(s, get_part(s, rows, 0)),)
-        aggregate_share = servers_state(s).total
+        aggregate_share = servers_state(s).aggregate_share
         if aggregate_share is not None:
             return (coordinator.to_aggregator(s, aggregate_share),)
         number = 0
@@ -229,9 +230,9 @@ class TwoServersCoordinator(CoordinatorRules):
         """
         is_open = (
             s.phase is Phase.COUNTING
-            # check: shares-before-reservation - encrypted shares leave once the budget is charged
+            # check: shares-before-reservation - shares would leave before the budget is charged
             and s.reservation is not None
-            # check: shares-after-end - no encrypted share leaves a survey that was given up
+            # check: shares-after-end - encrypted shares would leave a survey that was given up
             and s.final is None
         )
         if not is_open or number not in part_numbers(s):
@@ -284,9 +285,9 @@ class TwoServersCoordinator(CoordinatorRules):
             and s.params.proven
             and s.final is None
             and s.reservation is not None
-            and servers_state(s).total is None
+            and servers_state(s).aggregate_share is None
             and message.manifest_hash == s.manifest_hash
-            # check: verified-part-exists - the aggregator fills the disk with parts of nothing
+            # check: verified-part-exists - the aggregator fills the disk with made-up parts
             and message.number in part_numbers(s)
         )
         if not is_wanted:
@@ -304,7 +305,7 @@ class TwoServersCoordinator(CoordinatorRules):
         """
         if (
             s.phase is not Phase.COUNTING
-            # check: set-before-reservation - nothing is added up before the budget is charged
+            # check: set-before-reservation - a sum would be made before the budget is charged
             or s.reservation is None
             or message.manifest_hash != s.manifest_hash
         ):
@@ -318,7 +319,7 @@ class TwoServersCoordinator(CoordinatorRules):
         if problem is not None:
             return coordinator.abort_without_aggregator(s, rows, aggregator_contradiction(problem))
         after, _ = self._add_up(replace(s, accepted=statement), rows)
-        # `coordinate` adds what is pending, signed with this statement as the newest one received.
+        # `coordinator_step` adds what is pending, signed with this statement as the newest one.
         return after, ()
 
     def _add_up(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
@@ -338,18 +339,20 @@ class TwoServersCoordinator(CoordinatorRules):
                 return coordinator.abort_without_aggregator(
                     s, rows, aggregator_contradiction(NOT_CONFIRMED)
                 )
-            total = _sum_accepted(s, shares_to_add(s, rows, accepted), accepted)
+            total = _make_aggregate_share(s, shares_to_add(s, rows, accepted), accepted)
         except LostReportError:
             return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
         accepted_hash = sha256(s.accepted.signed.payload).digest()
         message = AggregateShare(s.params.survey, accepted_hash, pack(total, s.params.q))
         # Stored before it is sent. The copies of the reports are not needed any more: no other sum
         # is ever made.
-        return replace(s, topology_state=replace(servers_state(s), copies=(), total=message)), ()
+        return replace(
+            s, topology_state=replace(servers_state(s), copies=(), aggregate_share=message)
+        ), ()
 
-    def sent_once(self, s: Coordinator) -> bytes:
+    def aggregate_share_hash(self, s: Coordinator) -> bytes:
         """The hash of the one aggregate share; zeros before there is one."""
-        aggregate_share = servers_state(s).total
+        aggregate_share = servers_state(s).aggregate_share
         if aggregate_share is None:
             return bytes(32)
         return sha256(encode(aggregate_share)).digest()
@@ -438,19 +441,19 @@ class TwoServersCoordinator(CoordinatorRules):
 
     def is_complete(self, s: Coordinator, rows: StepRows) -> bool:
         """Whether the aggregate share is stored, or every report of the manifest is, unchanged."""
-        return servers_state(s).total is not None or has_all_reports(s, rows)
+        return servers_state(s).aggregate_share is not None or has_all_reports(s, rows)
 
     def scrub(self, s: Coordinator, rows: StepRows) -> Coordinator:
         """The state when the survey is over, without shares and without the secret of its noise.
 
         Hashes of the reports stay, so that a repeated report is recognized.
         """
-        # check: shares-deleted - whoever seizes the coordinator later finds no shares to join
+        # check: shares-deleted - whoever seizes the coordinator later would find shares to join
         for table in ("first_messages", "report_parts", "verified_parts"):
             rows.scrub(table)
         return replace(
             s,
-            topology_state=replace(servers_state(s), copies=(), total=None),
+            topology_state=replace(servers_state(s), copies=(), aggregate_share=None),
             # check: noise-secret-deleted - whoever learns the secret later can subtract the noise
             noise_secret=b"",
         )
@@ -549,14 +552,16 @@ def _set_problem(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> s
     ):
         return f"it named {members} reports to add up, {params.minimum} are needed"
     entries = accepted_entries(s, rows, accepted)
-    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
+    root = merkle_root(entry_leaves((entry.user, entry.public_key) for entry in entries))
     # check: set-root - inclusion would be proven for another set than was added up
     if accepted.root != root:
         return OTHER_ROOT
     return None
 
 
-def _sum_accepted(s: Coordinator, shares: Iterable[bytes], accepted: AcceptedReports) -> Residues:
+def _make_aggregate_share(
+    s: Coordinator, shares: Iterable[bytes], accepted: AcceptedReports
+) -> Residues:
     """The coordinator's aggregate share.
 
     Where reports are proven, coins are placed and the server's noise is added.

@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import Protocol
 
-from faircount.protocol.roles.rows import StepRows, WriteOnce, part_key
+from faircount.protocol.roles.rows import StepRows, StepTable, part_key
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.messages import (
@@ -25,7 +25,7 @@ from faircount.protocol.wire.crypto import CryptoSuite
 from faircount.protocol.wire.packed_rows import split_into_batches
 from faircount.protocol.wire.stored import TopologyState
 
-StoredParts = WriteOnce[bytes, Message]
+StoredParts = StepTable[bytes, Message]
 NO_PART_BEFORE = bytes(32)
 
 

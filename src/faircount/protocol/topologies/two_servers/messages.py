@@ -1,4 +1,4 @@
-"""Messages of the `servers` topology, tags 16-31."""
+"""Messages of the `servers` topology, tags 16-20 and 23-31."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -41,6 +41,7 @@ from faircount.protocol.topologies.two_servers.messages import (
     VerifiedPart,
     hash_of_verified,
 )
+from faircount.protocol.topologies.two_servers.proofs import Query
 from faircount.protocol.topologies.two_servers.reports import (
     RevealedValues,
     compute_verifier_shares,
@@ -49,7 +50,6 @@ from faircount.protocol.topologies.two_servers.reports import (
     report_layout_of,
     unpack_verifier_shares,
 )
-from faircount.protocol.topologies.two_servers.validity import Query
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
 from faircount.protocol.wire.digests import marks_of
@@ -65,7 +65,7 @@ class ServersState(PartsState):
     # The hash of the copy of every part (`PartReports`); empty if it did not make this manifest.
     copies: tuple[bytes, ...] = ()
     # The one aggregate share. It is stored before it is sent, and no other one ever leaves.
-    total: AggregateShare | None = None
+    aggregate_share: AggregateShare | None = None
 
 
 def servers_state(s: Coordinator) -> ServersState:
@@ -101,7 +101,7 @@ class ReportCopier:
                 yield entry_of(self._state.crypto, user, report)
 
     def take(self, count: int) -> PartReports:
-        """The copy of the next so many reports, which are then forgotten here."""
+        """The copy of the next `count` reports, which are then forgotten here."""
         copy = PartReports(b"".join(self._shares[:count]), b"".join(self._encrypted_shares[:count]))
         del self._shares[:count]
         del self._encrypted_shares[:count]

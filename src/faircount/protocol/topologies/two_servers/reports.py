@@ -1,7 +1,7 @@
 """What clients secret-share in `servers`, and what each server computes from its shares.
 
 Without proofs a client shares the vector that its mechanism draws, and the servers sum the shares.
-With proofs it shares a report of bits together with a proof that it is one sheet (`validity`), and
+With proofs it shares a report of bits together with a proof that it is one sheet (`proofs`), and
 
     each server   computes its verifier share of every report, from the survey's one query
                   sums its shares of the valid reports, places the coins, adds noise
@@ -24,17 +24,17 @@ from faircount.core.entropy import Entropy, KeyStream
 from faircount.core.errors import ShareError
 from faircount.core.questions import Sheet
 from faircount.estimation.validity import FAILURE_BITS
-from faircount.mechanisms.secret_shared import FieldMechanism
-from faircount.mechanisms.verified import (
+from faircount.mechanisms.proven import (
     Placement,
+    ProvenMechanism,
     Tally,
-    VerifiedMechanism,
-    as_verified,
+    as_proven,
     check_no_level,
 )
+from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.server_secrets import commitment_of, noise_stream
-from faircount.protocol.topologies.two_servers.validity import (
+from faircount.protocol.topologies.two_servers.proofs import (
     Query,
     ReportLayout,
     prove,
@@ -61,7 +61,7 @@ def report_layout_of(mechanism: FieldMechanism) -> ReportLayout | None:
     """The layout of a proven report; None where vectors are only summed."""
     if not mechanism.proven:
         return None
-    proven = as_verified(mechanism)
+    proven = as_proven(mechanism)
     return report_layout(
         proven.modulus, proven.answer_bits, proven.coins_per_user, proven.constraints, proven.n
     )
@@ -103,7 +103,7 @@ def draw_vector(
         check_no_level(level)
         vector: Residues = mechanism.respond_as(0, sheet, entropy)
         return vector
-    bits = as_verified(mechanism).report_bits(sheet, entropy, level).astype(dtype_for(layout.q))
+    bits = as_proven(mechanism).report_bits(sheet, entropy, level).astype(dtype_for(layout.q))
     # The blind comes from the client's entropy, never from the seed that the aggregator gets.
     return prove(layout, bits, uniform(layout.q, layout.degree, entropy))
 
@@ -179,7 +179,7 @@ class AggregateContext:
     """
 
     params: SurveyParameters
-    mechanism: VerifiedMechanism
+    mechanism: ProvenMechanism
     values: RevealedValues
     manifest_hash: bytes
     members: bytes
@@ -189,7 +189,7 @@ class AggregateContext:
         cls, params: SurveyParameters, values: RevealedValues, manifest_hash: bytes, members: bytes
     ) -> "AggregateContext":
         """The context of a survey whose mechanism has proven reports."""
-        return cls(params, as_verified(params.mechanism), values, manifest_hash, members)
+        return cls(params, as_proven(params.mechanism), values, manifest_hash, members)
 
     def aggregate_share(self, server: Party, secret: bytes, tally: Tally) -> Residues:
         """A server's aggregate share: its tally, the coins inverted and placed, its noise.

@@ -21,7 +21,7 @@ import numpy as np
 
 from faircount.core.arrays import Bools, Residues
 from faircount.core.errors import ProtocolError
-from faircount.mechanisms.verified import Tally, as_verified
+from faircount.mechanisms.proven import Tally, as_proven
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.roles.rows import MemoryRows, RowWrite, part_key
 from faircount.protocol.roles.stored import parse_parameters
@@ -31,6 +31,7 @@ from faircount.protocol.topologies.two_servers.messages import (
     ManifestEntry,
     PartVerification,
 )
+from faircount.protocol.topologies.two_servers.proofs import Query
 from faircount.protocol.topologies.two_servers.reports import (
     derive_query,
     pack_verifier_shares,
@@ -39,7 +40,6 @@ from faircount.protocol.topologies.two_servers.reports import (
     unpack_verifier_shares,
 )
 from faircount.protocol.topologies.two_servers.user import expansion_info, seed_info
-from faircount.protocol.topologies.two_servers.validity import Query
 from faircount.protocol.wire.codec import encode, parse
 from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
 from faircount.protocol.wire.digests import bitmap, members_of
@@ -157,7 +157,7 @@ class PartVerifier:
                 is_valid[block] = query.accepts(coordinator_shares[block], own_shares[block])
                 yield shares[is_valid[block]]
 
-        tally = as_verified(self.params.mechanism).tally(valid_shares())
+        tally = as_proven(self.params.mechanism).tally(valid_shares())
         return own_shares, is_valid, tally
 
 

@@ -55,7 +55,7 @@ from faircount.protocol.topologies.two_stage.sum_requests import (
 from faircount.protocol.topologies.two_stage.user import ANONYMOUS_ID, REPORTING_LABEL
 from faircount.protocol.wire.canonical_json import format_upper_bound
 from faircount.protocol.wire.codec import Message, Party, encode
-from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
+from faircount.protocol.wire.digests import bitmap, entry_leaves, members_of, merkle_root
 from faircount.protocol.wire.messages import AdversaryGuarantee, Reason, Rejection, reject
 from faircount.protocol.wire.roster_messages import RejectedEntries
 from faircount.protocol.wire.signing import sign
@@ -339,7 +339,7 @@ def _sum_masks(s: Aggregator, slots: Slots, seeds: Sequence[tuple[HelperSums, by
 def _reporters_root(ballot: Ballot, manifest: TwoStageManifest) -> bytes:
     """Merkle root of the accepted reporters, who are known by their keys alone."""
     numbers = members_of(manifest.members, len(ballot.eligible)) or ()
-    return merkle_root(roster_leaves((ANONYMOUS_ID, ballot.keys[number]) for number in numbers))
+    return merkle_root(entry_leaves((ANONYMOUS_ID, ballot.keys[number]) for number in numbers))
 
 
 def _realized_guarantees(s: Aggregator, counted: int, lost: int) -> tuple[AdversaryGuarantee, ...]:

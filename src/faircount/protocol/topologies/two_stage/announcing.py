@@ -105,7 +105,7 @@ class AnnouncingCoordinator(PeersCoordinator):
         if not is_open or not isinstance(out[0], Acknowledgement):
             return after, out
         # From now on nobody else can report under this key.
-        rows.keys.put(message.public_key, s.roster[message.index].user)
+        rows.public_keys.put(message.public_key, s.roster[message.index].user)
         if is_lost:
             after = _restore_lists(after, rows)
         return after, out
@@ -208,9 +208,10 @@ def _is_usable_key(s: Coordinator, rows: StepRows, message: Indicator) -> bool:
     """Whether a reporting key is canonical, not the one on the roster, and nobody else's."""
     if message.index >= s.n or not is_canonical_key(message.public_key):
         return False
+    key = message.public_key
     entry = s.roster[message.index]
     # check: reporting-key-own - a client reports under somebody else's key
-    return message.public_key != entry.public_key and rows.keys.fits(message.public_key, entry.user)
+    return key != entry.public_key and rows.public_keys.fits(key, entry.user)
 
 
 def _restore_lists(s: Coordinator, rows: StepRows) -> Coordinator:

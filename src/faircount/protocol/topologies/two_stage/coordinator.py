@@ -58,7 +58,7 @@ from faircount.protocol.topologies.two_stage.relay import (
 from faircount.protocol.topologies.two_stage.sum_requests import SumScope
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, OVERHEAD
-from faircount.protocol.wire.digests import merkle_root, roster_leaves
+from faircount.protocol.wire.digests import entry_leaves, merkle_root
 from faircount.protocol.wire.messages import Reason, Reservation, reject
 from faircount.protocol.wire.packed_rows import is_vector
 from faircount.protocol.wire.signing import Statement
@@ -220,7 +220,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         if not self.is_complete(s, rows):
             return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
         # `record_total` compares the root with the aggregator's: the set is the same for both.
-        root = merkle_root(roster_leaves(reporter_entries(s)))
+        root = merkle_root(entry_leaves(reporter_entries(s)))
         return one_sum.record_total(s, rows, s.members, root, lambda: item_totals(s, rows))
 
     def adopt_manifest(

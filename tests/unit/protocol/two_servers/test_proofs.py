@@ -13,19 +13,19 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.questions import AnyOf, Constraint, MostOf, Number, OneOf, Questionnaire, YesNo
 from faircount.estimation.validity import FAILURE_BITS
+from faircount.mechanisms.proven import one_vote
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.mechanisms.verified import one_vote
-from faircount.protocol.topologies.two_servers.reports import (
-    ELEMENTS_AT_ONCE,
-    report_layout_of,
-    row_blocks,
-)
-from faircount.protocol.topologies.two_servers.validity import (
+from faircount.protocol.topologies.two_servers.proofs import (
     ReportLayout,
     prove,
     query_at,
     query_point,
     report_layout,
+)
+from faircount.protocol.topologies.two_servers.reports import (
+    ELEMENTS_AT_ONCE,
+    report_layout_of,
+    row_blocks,
 )
 from faircount.sharing.additive import split
 from faircount.sharing.expand import expand

@@ -8,7 +8,7 @@ import pytest
 
 import faircount as fc
 from faircount.core.entropy import Entropy, SeededStream
-from faircount.mechanisms.verified import Placement
+from faircount.mechanisms.proven import Placement
 
 RUNS = 1500
 

@@ -20,7 +20,7 @@ batch, and a point of an extension field in place of several repetitions.
 Sound: if some w_i is no bit, then f (f - 1) - h Z is not zero and has degree at most
 2 (M + k - 1), so it vanishes at no more than that many of the q^k - q points. Given bits, a
 constraint that holds modulo q holds for whole numbers, because q is larger than its sums can
-differ. Each is opened by itself: a random combination of them would save a few bytes and add
+differ. Each is revealed by itself: a random combination of them would save a few bytes and add
 another chance to fail. Zero knowledge: k is prime and r outside F_q, so s(r) is uniform on F_{q^k};
 Z(r) is not 0, so f(r) is uniform whatever w is, and h(r) follows from it. The sums of the
 constraints are public values for every valid report. A second query about the same report would
@@ -48,7 +48,7 @@ from faircount.sharing.interpolation import (
 )
 from faircount.sharing.products import Words, matrix_product, polynomial_product
 
-MOST_BITS = 2600
+MAX_BITS = 2600
 """Beyond this size, proofs with square-root gadgets (as in Prio3) are smaller than these."""
 
 
@@ -99,9 +99,9 @@ def report_layout(
             report could satisfy modulo q
     """
     bits = answer_bits + coins
-    if bits > MOST_BITS:
+    if bits > MAX_BITS:
         raise ParameterError(
-            f"a report has {bits} bits, and reports of at most {MOST_BITS} are proven here: offer "
+            f"a report has {bits} bits, and reports of at most {MAX_BITS} are proven here: offer "
             "fewer answers, or use a mechanism without proofs"
         )
     # Each bit needs a point of F_q of its own.

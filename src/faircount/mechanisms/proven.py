@@ -3,10 +3,11 @@
 A report is M + m bits: M bits of the answers and m fair coins, where m may be 0. The sender proves
 to both servers that all of them are bits, and that the bits of the answers satisfy public linear
 constraints, such as "these N add up to 1": one vote. Neither server sees any of them. The servers
-add up the bits of all reports and open N weighted sums of them, the cells: for one question with N
-answers, the bits themselves. The noise that hides the answers must be such that no sender can bias
-it: noise of the servers (`server_noise.py`, `server_sheets.py`), or coins of the users that are
-inverted and assigned to items by values which nobody knew before (`placed_coins.py`).
+add up their shares of the bits of all reports and compute from them their shares of N weighted
+sums, the cells: for one question with N answers, the bits themselves. The noise that hides the
+answers must be such that no sender can bias it: noise of the servers (`server_noise.py`,
+`server_sheets.py`), or coins of the users that are inverted and assigned to items by values which
+nobody knew before (`placed_coins.py`).
 
     user      report_bits                     shared, with a proof
     servers   tally                           shares of the accepted reports added up, as cells
@@ -73,7 +74,7 @@ class Tally:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifiedMechanism(VectorMechanism):
+class ProvenMechanism(VectorMechanism):
     """Every user has one proven sheet of answers, and no user can bias the noise.
 
     `insiders` users may pool their knowledge with each other or with one server; `dropouts` users
@@ -119,7 +120,7 @@ class VerifiedMechanism(VectorMechanism):
         """What the M bits of every valid report satisfy."""
 
     @abstractmethod
-    def open_bits(self, sums: Residues) -> Residues:
+    def cells_from_bits(self, sums: Residues) -> Residues:
         """Return the cells, one for each of the N revealed sums, from sums of the M bits mod q."""
 
     @abstractmethod
@@ -203,7 +204,7 @@ class VerifiedMechanism(VectorMechanism):
             sums = add(sums, sum_rows(rows[:, :answers], q), q)
             # A view instead of a copy would keep all rows of all blocks in memory.
             coins.append(rows[:, answers:bits].copy())
-        return Tally(self.open_bits(sums), np.concatenate(coins))
+        return Tally(self.cells_from_bits(sums), np.concatenate(coins))
 
     def add_up(self, tally: Tally, placement: Placement, *, constants: bool) -> Residues:
         """Return one server's part of the revealed sum, without noise.
@@ -220,7 +221,7 @@ class VerifiedMechanism(VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifiedVotes(VerifiedMechanism, SharedMechanism):
+class ProvenVotes(ProvenMechanism, SharedMechanism):
     """One question: the bits of a report are a one-hot answer, proven to be one vote, and coins."""
 
     @property
@@ -233,7 +234,7 @@ class VerifiedVotes(VerifiedMechanism, SharedMechanism):
         """Exactly one of the N bits is 1."""
         return one_vote(self.N)
 
-    def open_bits(self, sums: Residues) -> Residues:
+    def cells_from_bits(self, sums: Residues) -> Residues:
         """Return the sums themselves: they are the counts of the items."""
         return sums
 
@@ -330,9 +331,9 @@ def fair_bits(size: int, entropy: Entropy) -> Ints:
     return np.unpackbits(entropy.words(-(-size // 8), np.uint8), count=size).astype(np.int64)
 
 
-def as_verified(mechanism: Mechanism) -> VerifiedMechanism:
+def as_proven(mechanism: Mechanism) -> ProvenMechanism:
     """Return the mechanism with its type, or raise if its reports carry no proof."""
-    if not isinstance(mechanism, VerifiedMechanism):
+    if not isinstance(mechanism, ProvenMechanism):
         raise ParameterError(
             f"{mechanism.name} has no validity proofs: choose a mechanism whose reports are proven"
         )

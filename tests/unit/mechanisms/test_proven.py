@@ -26,24 +26,24 @@ from faircount.accounting.guarantee import (
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.mechanisms.calibration import Requirements
+from faircount.mechanisms.proven import Placement, ProvenMechanism
 from faircount.mechanisms.server_noise import S1_AND_USERS, S2_AND_USERS
-from faircount.mechanisms.verified import Placement, VerifiedMechanism
 from faircount.sharing.additive import split
 from faircount.sharing.field import add
 
-VERIFIED: list[VerifiedMechanism] = [
+PROVEN: list[ProvenMechanism] = [
     fc.ServerLaplace(items=4, users=30, epsilon=0.8),
     fc.ServerCoins(items=4, users=30, epsilon=1.0, delta=1e-3),
     fc.PlacedCoins(items=4, users=30, coins=25, dropouts=3),
 ]
-VERIFIED_ONLY = pytest.mark.parametrize("mechanism", VERIFIED, ids=lambda mechanism: mechanism.name)
+PROVEN_ONLY = pytest.mark.parametrize("mechanism", PROVEN, ids=lambda mechanism: mechanism.name)
 
 
 # The bits of a report.
 
 
-@VERIFIED_ONLY
-def test_a_report_is_a_one_hot_answer_and_coins(mechanism: VerifiedMechanism) -> None:
+@PROVEN_ONLY
+def test_a_report_is_a_one_hot_answer_and_coins(mechanism: ProvenMechanism) -> None:
     items, coins = mechanism.answer_bits, mechanism.coins_per_user
     source = SeededStream(1)
     reports = np.array(
@@ -123,9 +123,9 @@ def test_a_coin_is_fair_whatever_its_sender_chose() -> None:
     assert heads.tolist() == [3, 3]
 
 
-@VERIFIED_ONLY
+@PROVEN_ONLY
 def test_both_servers_add_up_shares_to_what_an_honest_run_opens(
-    mechanism: VerifiedMechanism,
+    mechanism: ProvenMechanism,
 ) -> None:
     answers = np.arange(30) % 4
     source = SeededStream(3)
@@ -199,7 +199,7 @@ def test_coins_of_the_insiders_are_added() -> None:
 # Noise of the servers.
 
 
-def noise_of_one_server(made: VerifiedMechanism) -> dict[int, float]:
+def noise_of_one_server(made: ProvenMechanism) -> dict[int, float]:
     if isinstance(made, fc.ServerLaplace):
         return dict(zip(made.table.values, made.table.probabilities.tolist(), strict=True))
     assert isinstance(made, fc.ServerCoins)
@@ -220,7 +220,7 @@ def divergence(law: dict[int, float], epsilon: float) -> float:
 )
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_the_guarantee_is_exact_for_the_noise_of_the_one_other_server(
-    made: VerifiedMechanism, epsilon: float
+    made: ProvenMechanism, epsilon: float
 ) -> None:
     truth = divergence(noise_of_one_server(made), epsilon)
     for adversary in made.adversaries:
@@ -233,7 +233,7 @@ def test_the_guarantee_is_exact_for_the_noise_of_the_one_other_server(
     "made",
     [fc.ServerLaplace(items=2, users=5, epsilon=0.7), fc.ServerCoins(items=2, users=5, coins=9)],
 )
-def test_estimates_use_the_law_of_both_servers_noise_together(made: VerifiedMechanism) -> None:
+def test_estimates_use_the_law_of_both_servers_noise_together(made: ProvenMechanism) -> None:
     one = noise_of_one_server(made)
     line = np.array([one.get(z, 0.0) for z in range(min(one), max(one) + 1)])
     both = np.convolve(line, line)
@@ -262,7 +262,7 @@ def a_over(epsilon: float) -> float:
         fc.ServerCoins(items=4, users=50, epsilon=1.0, delta=1e-5),
     ],
 )
-def test_insiders_and_missing_users_leave_the_guarantee_as_it_is(made: VerifiedMechanism) -> None:
+def test_insiders_and_missing_users_leave_the_guarantee_as_it_is(made: ProvenMechanism) -> None:
     planned = made.guarantee()
     for colluding, missing in product((0, 1, 40), (0, 10, 49)):
         other = replace(made, insiders=colluding, dropouts=missing)
@@ -289,8 +289,8 @@ def test_the_other_server_protects_from_a_server() -> None:
     )
 
 
-@VERIFIED_ONLY
-def test_a_collector_of_reports_sees_the_answer(mechanism: VerifiedMechanism) -> None:
+@PROVEN_ONLY
+def test_a_collector_of_reports_sees_the_answer(mechanism: ProvenMechanism) -> None:
     assert mechanism.guarantee(epsilon=1.0, adversary=COLLECTOR).delta == 1.0
     assert mechanism.losses(COLLECTOR) is None
 
@@ -343,16 +343,16 @@ def test_the_variances_are_those_of_the_design() -> None:
     )
 
 
-@VERIFIED_ONLY
+@PROVEN_ONLY
 @pytest.mark.parametrize("topology", ["explicit", "masked", "two-stage"])
-def test_no_topology_without_proofs_runs_it(topology: str, mechanism: VerifiedMechanism) -> None:
+def test_no_topology_without_proofs_runs_it(topology: str, mechanism: ProvenMechanism) -> None:
     """The sum would have no noise: the servers add it, or know which coins count."""
     with pytest.raises(ParameterError, match=r"needs proofs|does not run"):
         fc.run([0, 1, 2, 3] * 7 + [0, 1], mechanism, topology=topology, entropy=SeededStream(1))
 
 
-@VERIFIED_ONLY
-def test_it_runs_in_memory(mechanism: VerifiedMechanism) -> None:
+@PROVEN_ONLY
+def test_it_runs_in_memory(mechanism: ProvenMechanism) -> None:
     result = fc.run(
         [0, 1, 2, 3] * 7 + [0, 1], mechanism, topology="shares", entropy=SeededStream(5)
     )
