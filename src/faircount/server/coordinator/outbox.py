@@ -52,6 +52,11 @@ MAX_SURVEYS = 16
 PARTS_AT_ONCE = 8
 """How many parts of a large batch are on their way to the aggregator at the same time."""
 
+REPEATS = 15
+"""How often one part is repeated while the aggregator still works on it, in one conversation."""
+REPEAT_SECONDS = 1.0
+"""The pause before a part is repeated. The aggregator also waits before it answers."""
+
 Answers = tuple[Message, ...] | None
 """The aggregator's answers to a message; None if it still works on it."""
 Send = Callable[[Message], Awaitable[Answers]]
@@ -321,7 +326,11 @@ class Scheduler:
                 batch = await self.service.share_batch(survey, number)
                 if batch is None:
                     return
-                for answer in await send(batch) or ():
+                answers = await self._send_patiently(batch, send)
+                # No further part instead: the aggregator keeps every one that it has begun with.
+                if answers is None:
+                    return
+                for answer in answers:
                     content = _content_class(answer)
                     if content is VerifiedPart:
                         await self.service.receive_statement(survey, answer)
@@ -336,6 +345,19 @@ class Scheduler:
         for problem in filter(None, results):
             raise problem
         return tuple(others)
+
+    async def _send_patiently(self, message: Message, send: Send) -> Answers:
+        """Send a message, and repeat it while the aggregator works on it; None if it still does.
+
+        A repetition waits for the work that has begun. Another message would only wait beside it.
+        """
+        answers = await send(message)
+        for _ in range(REPEATS):
+            if answers is not None:
+                break
+            await sleep(REPEAT_SECONDS)
+            answers = await send(message)
+        return answers
 
     async def _release_lease(self, survey: bytes, problem: str) -> None:
         """Give the lease back; a conversation that is not finished is tried again after a pause."""

@@ -226,6 +226,10 @@ class CoordinatorService:
         """Write a step of the whole survey, and return the messages for the aggregator."""
         to_aggregator = tuple(message for message in step.messages if isinstance(message, Signed))
         await self._save(tx, before, step, to_aggregator)
+        # What was found about a part is stored beside the state. It is progress all the same, so
+        # that what is missing is asked for again after the shortest pause.
+        if step.rows:
+            await tx.execute("UPDATE outbox SET tries = 0 WHERE survey = ?", before.row.id)
         return to_aggregator
 
     async def _save(
