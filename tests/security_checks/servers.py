@@ -60,6 +60,8 @@ MUTANTS = (
         replacing("_progress(s).is_verified(batch.number)", "False"),
         VERIFIED_PARTS,
     ),
+    Mutant("ahead-of-other-value", REMOVED, VERIFIED_PARTS + " -k ahead"),
+    Mutant("ahead-of-other-shares", REMOVED, VERIFIED_PARTS + " -k no_work"),
     Mutant("verified-part-exists", REMOVED, VERIFIED_PARTS),
     Mutant("verified-parts-signed", NEVER, VERIFIED_PARTS),
     Mutant("accepted-were-decrypted", REMOVED, PROOFS),

@@ -596,17 +596,34 @@ def test_no_work_is_done_for_what_will_be_refused(stage) -> None:
 def test_work_without_a_result_leaves_the_refusal_to_the_step(proven) -> None:
     play = play_to_reservation(proven_stage(proven))
     batch = parse(batch_of(play, 0).payload)
-    for change, reason in (
-        ({"verifier_shares": b""}, Reason.MALFORMED),
-        ({"encrypted_shares": ()}, Reason.WRONG_SHARES),
-    ):
-        message = play.by_s1(replace(batch, **change))
-        work = work_ahead(play, message)
-        computed = work.rows(work.run())
-        assert computed == MemoryRows()
-        step = aggregate(play.s2.state, message, RowsWith(play.s2.rows, computed))
-        assert play.read_from_s2(step.messages[0]).reason == reason
-        assert step.rows == ()
+    message = play.by_s1(replace(batch, verifier_shares=b""))
+    work = work_ahead(play, message)
+    computed = work.rows(work.run())
+    assert computed == MemoryRows()
+    step = aggregate(play.s2.state, message, RowsWith(play.s2.rows, computed))
+    assert play.read_from_s2(step.messages[0]).reason == Reason.MALFORMED
+    assert step.rows == ()
+
+
+def test_no_second_query_is_made_ahead_of_its_refusal(proven) -> None:
+    """With another value of the coordinator the verifier shares would be those of another point."""
+    play = play_to_reservation(proven_stage(proven))
+    batch = parse(batch_of(play, 0).payload)
+    message = play.by_s1(replace(batch, revealed=bytes(32)))
+    assert work_ahead(play, message) is None
+    (aborted,) = play.send_to_s2(message)
+    assert play.read_from_s2(aborted).code == EndCode.COORDINATOR_CONTRADICTION
+
+
+def test_no_work_is_done_for_shares_that_are_not_those_of_the_manifest(stage) -> None:
+    play = play_to_reservation(stage)
+    batch = parse(batch_of(play, 0).payload)
+    first, second = batch.encrypted_shares
+    for shares in ((), (first,), (second, first), (first, bytes(len(second))), (first, second) * 2):
+        message = play.by_s1(replace(batch, encrypted_shares=shares))
+        assert work_ahead(play, message) is None
+        (refused,) = play.send_to_s2(message)
+        assert play.read_from_s2(refused).reason == Reason.WRONG_SHARES
 
 
 def test_work_shows_no_secret(proven) -> None:
