@@ -875,6 +875,11 @@ def test_a_part_that_nobody_asked_for_is_ignored(stage) -> None:
     far = replace(other, number=play.params.n_max // 2 + 1)
     assert play.send_to_s1(play.by_s2(RecordedPart(play.params.survey, encode(far)))) == ()
     assert part_key(far.number) not in play.s1.view.recorded_parts
+    long = replace(other, entries=[*before[0].entries, *before[1].entries])
+    assert play.send_to_s1(play.by_s2(RecordedPart(play.params.survey, encode(long)))) == ()
+    assert len(play.s1.view.recorded_parts) == 0
+    play.send_to_s1(play.by_s2(RecordedPart(play.params.survey, encode(other))))
+    assert len(play.s1.view.recorded_parts) == 1
 
 
 def test_a_restored_coordinator_that_lost_early_reports_aborts(stage) -> None:

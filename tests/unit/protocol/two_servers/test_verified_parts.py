@@ -40,6 +40,7 @@ from faircount.protocol.topologies.two_servers.verification import PartVerifier,
 from faircount.protocol.wire.codec import encode, parse
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Aborted, Reason, ShareBatch, SyncRequest
+from faircount.sharing.packing import packed_size
 
 ORDERS = list(permutations(range(3)))
 
@@ -58,9 +59,9 @@ def proven_stage(proven):
     return lambda topology, **terms: proven(**terms)
 
 
-def play_to_reservation(stage):
+def play_to_reservation(stage, n: int = 6):
     """Play until the coordinator has its reservation; nothing of its batch is delivered yet."""
-    play = stage(SERVERS, n=6)
+    play = stage(SERVERS, n=n)
     play.answer_all()
     play.deadline()
     for part in iterate_parts(play.s1.state, play.s1.view):
@@ -429,6 +430,23 @@ def test_verified_parts_of_nothing_are_not_stored(proven, change) -> None:
     assert play.s1 == before
     assert play.send_to_s1(play.by_s2(false_part(play))) == ()
     assert len(play.s1.view.verified_parts) == 1
+
+
+@pytest.mark.parametrize(("number", "reports"), [(0, 2), (2, 1)])
+@pytest.mark.parametrize("long", ["decrypted", "verifier_shares"])
+def test_a_verified_part_that_is_too_long_is_not_stored_and_ends_the_survey(
+    proven, long, number, reports
+) -> None:
+    """Of five reports in three parts the last part has one: the aggregator must not fill the disk."""
+    play = play_to_reservation(proven_stage(proven), n=5)
+    layout = report_layout_of(play.params.mechanism)
+    fitting = bytes(packed_size(layout.q, reports * layout.verifier_size))
+    part = false_part(play, number=number, decrypted=b"\x01", verifier_shares=fitting)
+    assert play.send_to_s1(play.by_s2(part)) == ()
+    assert len(play.s1.view.verified_parts) == 1
+    too_long = replace(part, **{long: getattr(part, long) + b"\0"})
+    assert_not_confirmed(play, play.send_to_s1(play.by_s2(too_long)))
+    assert len(play.s1.view.verified_parts) == 0
 
 
 def before_the_manifest(stage):

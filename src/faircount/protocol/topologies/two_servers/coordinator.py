@@ -71,6 +71,7 @@ from faircount.protocol.topologies.two_servers.part_reports import (
     first_unverified,
     has_all_reports,
     is_confirmed_by_proofs,
+    is_within_part,
     make_share_batch,
     part_numbers,
     revealed_values,
@@ -277,7 +278,8 @@ class TwoServersCoordinator(CoordinatorRules):
     ) -> coordinator.Change:
         """Store what the aggregator has found about a part; with the last one, go on.
 
-        The set names all of them by a hash, so it does not matter which one comes last.
+        The set names all of them by a hash, so it does not matter which one comes last. One that
+        is longer than its part allows ends the survey: no set is confirmed by it.
         """
         is_wanted = (
             s.phase is Phase.COUNTING
@@ -291,6 +293,11 @@ class TwoServersCoordinator(CoordinatorRules):
         )
         if not is_wanted:
             return s, ()
+        # check: verified-part-size - the aggregator fills the disk with what it says about a part
+        if not is_within_part(s, message):
+            return coordinator.abort_without_aggregator(
+                s, rows, aggregator_contradiction(NOT_CONFIRMED)
+            )
         rows.verified_parts.overwrite(part_key(message.number), message)
         return self._add_up(s, rows)
 
@@ -402,6 +409,8 @@ class TwoServersCoordinator(CoordinatorRules):
             or not isinstance(part, BatchManifest)
             # check: recorded-part-number - the aggregator fills the disk with parts
             or part.number > s.params.n_max // messages.REPORTS_PER_PART
+            # check: recorded-part-size - the aggregator fills the disk with one part
+            or len(part.entries) > messages.REPORTS_PER_PART
         ):
             return s, ()
         rows.recorded_parts.overwrite(part_key(part.number), part)

@@ -31,6 +31,7 @@ from faircount.protocol.topologies.two_servers.manifests import (
     earlier_hashes,
     entry_of,
     get_part,
+    manifest_size,
 )
 from faircount.protocol.topologies.two_servers.messages import (
     AcceptedReports,
@@ -218,6 +219,18 @@ def first_unverified(s: Coordinator, rows: StepRows) -> int | None:
         if not is_part_verified(s, rows, number):
             return number
     return None
+
+
+def is_within_part(s: Coordinator, verified: VerifiedPart) -> bool:
+    """Whether what the aggregator says about a part is not longer than its reports allow."""
+    layout = report_layout_of(s.params.mechanism)
+    first = verified.number * messages.REPORTS_PER_PART
+    size = min(messages.REPORTS_PER_PART, manifest_size(s) - first)
+    return (
+        layout is not None
+        and len(verified.decrypted) <= (size + 7) // 8
+        and len(verified.verifier_shares) <= packed_size(layout.q, size * layout.verifier_size)
+    )
 
 
 class LostReportError(Exception):
