@@ -1,7 +1,7 @@
 """The coordinator in the `servers` topology: one share of every report, one aggregate share.
 
     submitting      stores the first report of each participant and acknowledges it
-    deadline        fixes the batch manifest and copies the reports of its parts (`part_reports`);
+    deadline        fixes the batch manifest and copies reports part by part (`part_reports`);
                     sends the parts, each when the aggregator asks for it
     reservation     the aggregator has recorded the manifest: sends the encrypted shares, part by
                     part, with its verifier shares where reports are proven
@@ -166,9 +166,10 @@ class TwoServersCoordinator(CoordinatorRules):
             # There is no manifest yet, so nothing is lost if this step is not written.
             if part.more:
                 rows.manifest_parts.stream(part_key(part.number), part)
-            copy = copier.take(len(part.entries))
-            rows.report_parts.stream(part_key(part.number), copy)
-            copies.append(sha256(encode(copy)).digest())
+            if copier.makes_copies:
+                copy = copier.take(len(part.entries))
+                rows.report_parts.stream(part_key(part.number), copy)
+                copies.append(sha256(encode(copy)).digest())
         if part.size < s.params.minimum:
             return coordinator.request_abort(s, too_few_responses(part.size, s.params.minimum))
         with_parts = replace(s, topology_state=ServersState(tuple(earlier), copies=tuple(copies)))
