@@ -15,6 +15,7 @@ from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import EXPLICIT, SERVERS, Topology
 from faircount.protocol.topologies.two_servers import messages
+from faircount.protocol.topologies.two_servers.messages import AcceptedReports
 from faircount.protocol.topologies.two_servers.verification import PartWork
 from faircount.protocol.wire.codec import parse
 from faircount.protocol.wire.messages import ShareBatch
@@ -311,6 +312,41 @@ def test_pauses_do_not_grow_while_parts_are_verified(
                 time += 2000
             answered = -100
             await pair.scheduler.run_once()
+            assert (await pair.to_s1.get(f"{survey.path}/status")).json()["phase"] == "published"
+
+    asyncio.run(work())
+
+
+def test_when_only_the_set_was_lost_not_every_part_is_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without proofs the coordinator stores nothing about a part, and the set answers any part."""
+    monkeypatch.setattr(messages, "REPORTS_PER_PART", 1)
+    time = 1_800_000_000_000
+    sent = 0
+    lost = 0
+
+    async def work() -> None:
+        nonlocal time, sent
+        async with in_process(tmp_path, lambda: time) as pair:
+            survey = await claimed(pair)
+            send = pair.scheduler.aggregator.send
+
+            async def lose_set(key: Any, of: bytes, message: Any, people: int) -> Any:
+                nonlocal sent, lost
+                answers = await send(key, of, message, people)
+                sent += isinstance(parse(message.payload), ShareBatch)
+                if not lost and isinstance(parse(answers[-1].payload), AcceptedReports):
+                    lost += 1
+                    raise AggregatorError("the aggregator cannot be reached")
+                return answers
+
+            monkeypatch.setattr(pair.scheduler.aggregator, "send", lose_set)
+            assert await pair.scheduler.run_once()
+            assert (sent, lost) == (12, 1)
+            time += 60_000
+            assert await pair.scheduler.run_once()
+            assert sent <= 12 + outbox.PARTS_AT_ONCE
             assert (await pair.to_s1.get(f"{survey.path}/status")).json()["phase"] == "published"
 
     asyncio.run(work())

@@ -330,13 +330,16 @@ class Scheduler:
                 # No further part instead: the aggregator keeps every one that it has begun with.
                 if answers is None:
                     return
-                for answer in answers:
-                    content = _content_class(answer)
+                contents = [_content_class(answer) for answer in answers]
+                for content, answer in zip(contents, answers, strict=True):
                     if content is VerifiedPart:
                         await self.service.receive_statement(survey, answer)
                     # It is on its way, or is sent again after a pause.
                     elif content is not NextPartRequest:
                         others.append(answer)
+                # The set, a refusal or the end of the survey: no further part is needed now.
+                if not {VerifiedPart, NextPartRequest}.intersection(contents):
+                    return
 
         results = await asyncio.gather(
             *(send_some() for _ in range(PARTS_AT_ONCE)), return_exceptions=True
