@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from in_process import Pair, in_process
 from trial_survey import TrialSurvey, begin_client, require_success, set_up, visit_once
 
 from faircount.core.entropy import SeededStream
+from faircount.core.errors import StorageError
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_noise import ServerLaplace
@@ -20,6 +23,7 @@ from faircount.protocol.topologies.two_servers.verification import PartWork
 from faircount.protocol.wire.codec import parse
 from faircount.protocol.wire.messages import ShareBatch
 from faircount.server.aggregator import service as aggregator
+from faircount.server.aggregator import step_process
 from faircount.server.aggregator.step_cluster import WorkerCluster
 from faircount.server.aggregator.step_process import StepInput, Work, WorkerProcesses
 from faircount.server.coordinator import outbox
@@ -213,7 +217,7 @@ class OneAtATime(WorkerProcesses):
 def hurry(monkeypatch: pytest.MonkeyPatch) -> Callable[[Pair], None]:
     """Twelve parts, more than may be on their way, at an aggregator that has no time for them."""
     monkeypatch.setattr(messages, "REPORTS_PER_PART", 1)
-    monkeypatch.setattr(outbox, "REPEAT_SECONDS", 0.01)
+    monkeypatch.setattr(outbox, "REPEAT_SECONDS", 0.1)
     monkeypatch.setattr(outbox, "REPEATS", 1000)
 
     def start(pair: Pair) -> None:
@@ -348,5 +352,49 @@ def test_when_only_the_set_was_lost_not_every_part_is_sent_again(
             assert await pair.scheduler.run_once()
             assert sent <= 12 + outbox.PARTS_AT_ONCE
             assert (await pair.to_s1.get(f"{survey.path}/status")).json()["phase"] == "published"
+
+    asyncio.run(work())
+
+
+class FakePool:
+    """A pool whose works end when the test says so."""
+
+    def __init__(self, *_: object) -> None:
+        self.futures: list[Future[bytes]] = []
+
+    def submit(self, *_: object) -> Future[bytes]:
+        self.futures.append(Future())
+        return self.futures[-1]
+
+
+def test_of_works_that_fail_together_none_ends_the_next_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise its processes would stay, and what they work on would begin again elsewhere."""
+    pools: list[FakePool] = []
+    monkeypatch.setattr(
+        step_process, "ProcessPoolExecutor", lambda *_: pools.append(FakePool()) or pools[-1]
+    )
+
+    async def work() -> None:
+        workers = WorkerProcesses(1)
+        nothing = PartWork(b"", b"", b"", b"", b"", b"")
+        first, second = (asyncio.create_task(workers.run(nothing)) for _ in range(2))
+        await asyncio.sleep(0)
+        (broken,) = pools
+        broken.futures[0].set_exception(BrokenProcessPool())
+        with pytest.raises(StorageError):
+            await first
+        third = asyncio.create_task(workers.run(nothing))
+        await asyncio.sleep(0)
+        broken.futures[1].set_exception(BrokenProcessPool())
+        with pytest.raises(StorageError):
+            await second
+        fourth = asyncio.create_task(workers.run(nothing))
+        await asyncio.sleep(0)
+        assert [len(pool.futures) for pool in pools] == [2, 2]
+        for future in pools[1].futures:
+            future.set_result(b"done")
+        assert await asyncio.gather(third, fourth) == [b"done", b"done"]
 
     asyncio.run(work())
