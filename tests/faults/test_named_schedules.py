@@ -223,7 +223,7 @@ def stored_shares_are_not_checked_again(patch: pytest.MonkeyPatch) -> None:
 
 def copies_are_not_checked(patch: pytest.MonkeyPatch) -> None:
     def take_any(s, rows, number):
-        return rows.report_parts[part_key(number)]
+        return part_reports.pairs_of_copy(s, rows.report_parts[part_key(number)])
 
     patch.setattr(part_reports, "reports_of_part", take_any)
 

@@ -87,7 +87,9 @@ def start(tmp_path: Path, postgresql_database: Callable[[], str]) -> Start:
             in_process(tmp_path, databases=databases, tokens=tokens) as second,
         ):
             mechanism = Laplace(items=["a", "b", "c"], epsilon=20.0, users=PEOPLE, dropouts=8)
-            survey = await set_up(first.to_s1, second.to_s2, mechanism, SERVERS, SystemEntropy())
+            survey = await set_up(
+                first.to_s1, second.to_s2, mechanism, SERVERS, SystemEntropy(), grace=3600
+            )
             require_success(await second.to_s1.post(f"{survey.path}/open"))
             workers = Workers(first, second, survey)
             for place, worker in enumerate((first, second)):
@@ -219,6 +221,29 @@ def test_a_crowd_at_both_workers_gets_exactly_the_places(start: Start) -> None:
             assert await workers.responses() == PEOPLE
             refused = Counter(answer.why for answer in answers if isinstance(answer, Rejection))
             assert refused == {Reason.FULL: len(sent) - taken}
+
+    asyncio.run(work())
+
+
+def test_after_the_closing_time_nobody_is_told_that_a_survey_with_places_is_full(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For clients that is final, and the survey may be held open in a moment."""
+    # What another worker may have in flight would fill the survey.
+    monkeypatch.setattr(group_commit, "MAX_GROUP", PEOPLE)
+    monkeypatch.setattr(service, "MAX_GROUP", PEOPLE)
+
+    async def work() -> None:
+        async with start() as workers:
+            s1 = workers.first.s1
+            survey = workers.survey.params.survey
+            async with s1.server.database.write() as tx:
+                await states.update(tx, survey, due_at=s1.server.clock() - 1)
+            # Another device with an invitation that was used leaves a notice, which is too late.
+            group = [workers.report(0), workers.report(2)]
+            answers = [reply for (reply,) in await s1._write(survey, group)]
+            assert [answer.why for answer in answers] == [Reason.EARLY, Reason.EARLY]  # type: ignore[attr-defined]
+            assert await workers.stored() == 2
 
     asyncio.run(work())
 

@@ -145,14 +145,18 @@ class WorkerProcesses(Workers):
 
     async def run(self, work: Work[R]) -> R:
         """Do the work in a process that is free. A process that died is replaced."""
-        if self._pool is None:
+        pool = self._pool
+        if pool is None:
             # Spawned, not forked: threads of the server may hold locks.
-            self._pool = ProcessPoolExecutor(self._number, get_context("spawn"), _end_with_parent)
+            pool = ProcessPoolExecutor(self._number, get_context("spawn"), _end_with_parent)
+            self._pool = pool
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work.run)
+            return await asyncio.get_running_loop().run_in_executor(pool, work.run)
         except BrokenProcessPool as problem:
-            # A new pool is started for the next work.
-            self._pool = None
+            # A new pool is started for the next work. Of several works that fail together, another
+            # may have been the first to find that, and the next work may have begun.
+            if self._pool is pool:
+                self._pool = None
             raise StorageError(
                 "a process that decrypts batches has died: the request will be repeated"
             ) from problem

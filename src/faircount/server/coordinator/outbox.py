@@ -52,6 +52,11 @@ MAX_SURVEYS = 16
 PARTS_AT_ONCE = 8
 """How many parts of a large batch are on their way to the aggregator at the same time."""
 
+REPEATS = 15
+"""How often one part is repeated while the aggregator still works on it, in one conversation."""
+REPEAT_SECONDS = 1.0
+"""The pause before a part is repeated. The aggregator also waits before it answers."""
+
 Answers = tuple[Message, ...] | None
 """The aggregator's answers to a message; None if it still works on it."""
 Send = Callable[[Message], Awaitable[Answers]]
@@ -323,13 +328,20 @@ class Scheduler:
                 batch = await self.service.share_batch(survey, number)
                 if batch is None:
                     return
-                for answer in await send(batch) or ():
-                    content = _content_class(answer)
+                answers = await self._send_patiently(batch, send)
+                # No further part instead: the aggregator keeps every one that it has begun with.
+                if answers is None:
+                    return
+                contents = [_content_class(answer) for answer in answers]
+                for content, answer in zip(contents, answers, strict=True):
                     if content is VerifiedPart:
                         await self.service.receive_statement(survey, answer)
                     # It is on its way, or is sent again after a pause.
                     elif content is not NextPartRequest:
                         others.append(answer)
+                # The set, a refusal or the end of the survey: no further part is needed now.
+                if not {VerifiedPart, NextPartRequest}.intersection(contents):
+                    return
 
         results = await asyncio.gather(
             *(send_some() for _ in range(PARTS_AT_ONCE)), return_exceptions=True
@@ -338,6 +350,19 @@ class Scheduler:
         for problem in filter(None, results):
             raise problem
         return tuple(others)
+
+    async def _send_patiently(self, message: Message, send: Send) -> Answers:
+        """Send a message, and repeat it while the aggregator works on it; None if it still does.
+
+        A repetition waits for the work that has begun. Another message would only wait beside it.
+        """
+        answers = await send(message)
+        for _ in range(REPEATS):
+            if answers is not None:
+                break
+            await sleep(REPEAT_SECONDS)
+            answers = await send(message)
+        return answers
 
     async def _release_lease(self, survey: bytes, problem: str) -> None:
         """Give the lease back; a conversation that is not finished is tried again after a pause."""

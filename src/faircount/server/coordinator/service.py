@@ -197,6 +197,9 @@ class CoordinatorService:
             # reads from the database must not block the event loop that serves its reads.
             is_over = row.phase in FINAL
             step, replies = await asyncio.to_thread(work) if is_over else work()
+            # A survey may look full only because of those whom others may be letting in.
+            if worker is not None and _is_full(replies):
+                raise _NotSharedError
             # check: closing-time - a late scheduler would let reports and withdrawals in
             if row.due_at is not None and row.due_at <= self.server.clock() and step.rows:
                 return _answer_late(before, messages, may_be_held=_may_be_held(row))
@@ -204,8 +207,7 @@ class CoordinatorService:
                 await self._save(tx, before, step)
                 if may_share_next:
                     await states.add_worker(tx, survey, self.worker)
-            # A survey may look full only because of those whom others may be letting in.
-            elif _is_full(replies) or not await self.states.save_shared(tx, before, step, worker):
+            elif not await self.states.save_shared(tx, before, step, worker):
                 raise _NotSharedError
         return replies
 
@@ -226,6 +228,10 @@ class CoordinatorService:
         """Write a step of the whole survey, and return the messages for the aggregator."""
         to_aggregator = tuple(message for message in step.messages if isinstance(message, Signed))
         await self._save(tx, before, step, to_aggregator)
+        # What was found about a part is stored beside the state. It is progress all the same, so
+        # that what is missing is asked for again after the shortest pause.
+        if step.rows:
+            await tx.execute("UPDATE outbox SET tries = 0 WHERE survey = ?", before.row.id)
         return to_aggregator
 
     async def _save(

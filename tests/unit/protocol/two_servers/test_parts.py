@@ -19,7 +19,7 @@ from faircount.protocol.simulator import InMemory
 from faircount.protocol.survey import inclusion
 from faircount.protocol.survey.endings import EndCode, Ending
 from faircount.protocol.survey.phases import Phase
-from faircount.protocol.topologies.two_servers import messages
+from faircount.protocol.topologies.two_servers import messages, part_reports
 from faircount.protocol.topologies.two_servers.aggregator import ServersProgress
 from faircount.protocol.topologies.two_servers.manifests import (
     earlier_hashes,
@@ -658,6 +658,62 @@ def test_the_copy_of_another_part_is_not_taken(stage, arrives) -> None:
     assert play.counts() == [1] * 6
 
 
+@pytest.fixture
+def no_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the shares of a part are too long for one row."""
+    monkeypatch.setattr(part_reports, "MAX_COPY_BYTES", 0)
+
+
+@pytest.mark.parametrize("size", [2, 4, 4096])
+def test_parts_are_copied_up_to_a_number_of_bytes(stage, size, monkeypatch) -> None:
+    """A copy is one row, and a row of 4,096 long shares would be larger than a database takes."""
+    monkeypatch.setattr(messages, "REPORTS_PER_PART", size)
+    # Six people: a part has at most as many reports.
+    reports = min(size, 6)
+    for missing in (0, 1):
+        play = stage(SERVERS, n=6)
+        play.answer_all()
+        share = len(next(iter(play.people)).report.share)
+        monkeypatch.setattr(part_reports, "MAX_COPY_BYTES", reports * share - missing)
+        play.deadline()
+        copies = 0 if missing else len(parts(play))
+        assert len(play.s1.topology_state.copies) == copies
+        assert len(play.s1.view.report_parts) == copies
+        play.settle(resume(play.s1.state, play.s1.rows))
+        assert play.counts() == [1] * 6
+
+
+@pytest.mark.usefixtures("no_copies")
+@pytest.mark.parametrize(
+    "arrives", [when_reservation_comes, when_next_part_is_asked_for, play_to_set]
+)
+def test_a_report_that_is_lost_without_copies_ends_the_survey(stage, arrives) -> None:
+    play, answer = arrives(stage)
+    spoil_report(play, 3)
+    play.settle(play.send_to_s1(answer))
+    assert play.s1.phase is Phase.ABORTED
+    assert play.s1.final.message.code == EndCode.REPORTS_LOST
+
+
+@pytest.mark.usefixtures("no_copies")
+def test_without_copies_one_report_is_read_after_the_other(stage, monkeypatch) -> None:
+    """Long shares are never in memory together."""
+    monkeypatch.setattr(messages, "REPORTS_PER_PART", 4096)
+    play, _ = play_to_reservation(stage)
+    intact_report = part_reports.intact_report
+    read = []
+
+    def note(s, rows, entry):
+        read.append(entry.user)
+        return intact_report(s, rows, entry)
+
+    monkeypatch.setattr(part_reports, "intact_report", note)
+    shares = part_reports.shares_of_part(play.s1.state, play.s1.view, 0)
+    for count, _ in enumerate(shares, 1):
+        assert len(read) == count
+    assert read == sorted(play.s1.view.first_messages)
+
+
 def sync_state(play, last: BatchManifest, *statements):
     """A sync state of a dishonest aggregator, with this manifest and these statements."""
     links = []
@@ -875,6 +931,11 @@ def test_a_part_that_nobody_asked_for_is_ignored(stage) -> None:
     far = replace(other, number=play.params.n_max // 2 + 1)
     assert play.send_to_s1(play.by_s2(RecordedPart(play.params.survey, encode(far)))) == ()
     assert part_key(far.number) not in play.s1.view.recorded_parts
+    long = replace(other, entries=[*before[0].entries, *before[1].entries])
+    assert play.send_to_s1(play.by_s2(RecordedPart(play.params.survey, encode(long)))) == ()
+    assert len(play.s1.view.recorded_parts) == 0
+    play.send_to_s1(play.by_s2(RecordedPart(play.params.survey, encode(other))))
+    assert len(play.s1.view.recorded_parts) == 1
 
 
 def test_a_restored_coordinator_that_lost_early_reports_aborts(stage) -> None:

@@ -40,6 +40,7 @@ from faircount.protocol.topologies.two_servers.verification import PartVerifier,
 from faircount.protocol.wire.codec import encode, parse
 from faircount.protocol.wire.digests import bitmap, entry_leaves, merkle_root
 from faircount.protocol.wire.messages import Aborted, Reason, ShareBatch, SyncRequest
+from faircount.sharing.packing import packed_size
 
 ORDERS = list(permutations(range(3)))
 
@@ -58,9 +59,9 @@ def proven_stage(proven):
     return lambda topology, **terms: proven(**terms)
 
 
-def play_to_reservation(stage):
+def play_to_reservation(stage, n: int = 6):
     """Play until the coordinator has its reservation; nothing of its batch is delivered yet."""
-    play = stage(SERVERS, n=6)
+    play = stage(SERVERS, n=n)
     play.answer_all()
     play.deadline()
     for part in iterate_parts(play.s1.state, play.s1.view):
@@ -431,6 +432,23 @@ def test_verified_parts_of_nothing_are_not_stored(proven, change) -> None:
     assert len(play.s1.view.verified_parts) == 1
 
 
+@pytest.mark.parametrize(("number", "reports"), [(0, 2), (2, 1)])
+@pytest.mark.parametrize("long", ["decrypted", "verifier_shares"])
+def test_a_verified_part_that_is_too_long_is_not_stored_and_ends_the_survey(
+    proven, long, number, reports
+) -> None:
+    """Of five reports in three parts the last part has one: the aggregator must not fill the disk."""
+    play = play_to_reservation(proven_stage(proven), n=5)
+    layout = report_layout_of(play.params.mechanism)
+    fitting = bytes(packed_size(layout.q, reports * layout.verifier_size))
+    part = false_part(play, number=number, decrypted=b"\x01", verifier_shares=fitting)
+    assert play.send_to_s1(play.by_s2(part)) == ()
+    assert len(play.s1.view.verified_parts) == 1
+    too_long = replace(part, **{long: getattr(part, long) + b"\0"})
+    assert_not_confirmed(play, play.send_to_s1(play.by_s2(too_long)))
+    assert len(play.s1.view.verified_parts) == 0
+
+
 def before_the_manifest(stage):
     play = stage(SERVERS, n=6)
     play.answer_all()
@@ -598,17 +616,34 @@ def test_no_work_is_done_for_what_will_be_refused(stage) -> None:
 def test_work_without_a_result_leaves_the_refusal_to_the_step(proven) -> None:
     play = play_to_reservation(proven_stage(proven))
     batch = parse(batch_of(play, 0).payload)
-    for change, reason in (
-        ({"verifier_shares": b""}, Reason.MALFORMED),
-        ({"encrypted_shares": ()}, Reason.WRONG_SHARES),
-    ):
-        message = play.by_s1(replace(batch, **change))
-        work = work_ahead(play, message)
-        computed = work.rows(work.run())
-        assert computed == MemoryRows()
-        step = aggregator_step(play.s2.state, message, RowsWith(play.s2.rows, computed))
-        assert play.read_from_s2(step.messages[0]).reason == reason
-        assert step.rows == ()
+    message = play.by_s1(replace(batch, verifier_shares=b""))
+    work = work_ahead(play, message)
+    computed = work.rows(work.run())
+    assert computed == MemoryRows()
+    step = aggregate(play.s2.state, message, RowsWith(play.s2.rows, computed))
+    assert play.read_from_s2(step.messages[0]).reason == Reason.MALFORMED
+    assert step.rows == ()
+
+
+def test_no_second_query_is_made_ahead_of_its_refusal(proven) -> None:
+    """With another value of the coordinator the verifier shares would be those of another point."""
+    play = play_to_reservation(proven_stage(proven))
+    batch = parse(batch_of(play, 0).payload)
+    message = play.by_s1(replace(batch, revealed=bytes(32)))
+    assert work_ahead(play, message) is None
+    (aborted,) = play.send_to_s2(message)
+    assert play.read_from_s2(aborted).code == EndCode.COORDINATOR_CONTRADICTION
+
+
+def test_no_work_is_done_for_shares_that_are_not_those_of_the_manifest(stage) -> None:
+    play = play_to_reservation(stage)
+    batch = parse(batch_of(play, 0).payload)
+    first, second = batch.encrypted_shares
+    for shares in ((), (first,), (second, first), (first, bytes(len(second))), (first, second) * 2):
+        message = play.by_s1(replace(batch, encrypted_shares=shares))
+        assert work_ahead(play, message) is None
+        (refused,) = play.send_to_s2(message)
+        assert play.read_from_s2(refused).reason == Reason.WRONG_SHARES
 
 
 def test_work_shows_no_secret(proven) -> None:

@@ -216,7 +216,11 @@ class TwoServersAggregator(AggregatorRules):
         """No whole step is sent to another process: what takes long is done ahead."""
 
     def work_ahead(self, s: Aggregator, rows: StepRows, message: Message) -> PartWork | None:
-        """The verification of a share batch, which does not depend on other parts."""
+        """The verification of a share batch, which does not depend on other parts.
+
+        None unless the coordinator is committed to the value and to the encrypted shares in it:
+        nothing is computed about others.
+        """
         if (
             not isinstance(message, ShareBatch)
             or s.phase is not Phase.COUNTING
@@ -226,6 +230,16 @@ class TwoServersAggregator(AggregatorRules):
         ):
             return None
         part = get_part(s, rows, message.number)
+        if (
+            # check: ahead-of-other-value - other processes would make a second query about reports
+            (
+                s.params.proven
+                and not opens_commitment(s.params, Party.COORDINATOR, message.revealed)
+            )
+            # check: ahead-of-other-shares - other processes would work on whatever is sent
+            or not _are_shares_of(part.entries, message.encrypted_shares)
+        ):
+            return None
         authentic = rows.authentic_entries[part_key(message.number)]
         return PartWork.of(s, part, authentic, message)
 

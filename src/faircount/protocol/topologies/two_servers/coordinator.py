@@ -1,7 +1,7 @@
 """The coordinator in the `servers` topology: one share of every report, one aggregate share.
 
     submitting      stores the first report of each participant and acknowledges it
-    deadline        fixes the batch manifest and copies the reports of its parts (`part_reports`);
+    deadline        fixes the batch manifest and copies reports part by part (`part_reports`);
                     sends the parts, each when the aggregator asks for it
     reservation     the aggregator has recorded the manifest: sends the encrypted shares, part by
                     part, with its verifier shares where reports are proven
@@ -71,6 +71,7 @@ from faircount.protocol.topologies.two_servers.part_reports import (
     first_unverified,
     has_all_reports,
     is_confirmed_by_proofs,
+    is_within_part,
     make_share_batch,
     part_numbers,
     revealed_values,
@@ -166,9 +167,10 @@ class TwoServersCoordinator(CoordinatorRules):
             # There is no manifest yet, so nothing is lost if this step is not written.
             if part.more:
                 rows.manifest_parts.stream(part_key(part.number), part)
-            copy = copier.take(len(part.entries))
-            rows.report_parts.stream(part_key(part.number), copy)
-            copies.append(sha256(encode(copy)).digest())
+            if copier.makes_copies:
+                copy = copier.take(len(part.entries))
+                rows.report_parts.stream(part_key(part.number), copy)
+                copies.append(sha256(encode(copy)).digest())
         if part.size < s.params.minimum:
             return coordinator.request_abort(s, too_few_responses(part.size, s.params.minimum))
         with_parts = replace(s, topology_state=ServersState(tuple(earlier), copies=tuple(copies)))
@@ -278,7 +280,8 @@ class TwoServersCoordinator(CoordinatorRules):
     ) -> coordinator.Change:
         """Store what the aggregator has found about a part; with the last one, go on.
 
-        The set names all of them by a hash, so it does not matter which one comes last.
+        The set names all of them by a hash, so it does not matter which one comes last. One that
+        is longer than its part allows ends the survey: no set is confirmed by it.
         """
         is_wanted = (
             s.phase is Phase.COUNTING
@@ -292,6 +295,11 @@ class TwoServersCoordinator(CoordinatorRules):
         )
         if not is_wanted:
             return s, ()
+        # check: verified-part-size - the aggregator fills the disk with what it says about a part
+        if not is_within_part(s, message):
+            return coordinator.abort_without_aggregator(
+                s, rows, aggregator_contradiction(NOT_CONFIRMED)
+            )
         rows.verified_parts.overwrite(part_key(message.number), message)
         return self._add_up(s, rows)
 
@@ -405,6 +413,8 @@ class TwoServersCoordinator(CoordinatorRules):
             or not isinstance(part, BatchManifest)
             # check: recorded-part-number - the aggregator fills the disk with parts
             or part.number > s.params.n_max // messages.REPORTS_PER_PART
+            # check: recorded-part-size - the aggregator fills the disk with one part
+            or len(part.entries) > messages.REPORTS_PER_PART
         ):
             return s, ()
         rows.recorded_parts.overwrite(part_key(part.number), part)

@@ -1,7 +1,7 @@
 """The coordinator's copies of reports, one for each part of the manifest, and what it reads there.
 
 When the manifest is fixed, every report is read once, and the shares of a part are stored together
-(`PartReports`). All that follows reads those copies:
+(`PartReports`), unless they are too long for that. All that follows reads those copies:
 
     encrypted shares    leave part by part, where reports are proven with the coordinator's
                         verifier shares
@@ -9,16 +9,17 @@ When the manifest is fixed, every report is read once, and the shares of a part 
                         the coordinator checks every proof again
     aggregate share     the sum of the shares of the accepted reports
 
-A coordinator that was restored and has adopted the aggregator's manifest has no copies. It reads
-the reports themselves.
+There are no copies where shares are long (`MAX_COPY_BYTES`), and none of a manifest that a restored
+coordinator has adopted. Then the reports themselves are read, one by one.
 
 Verifier shares are not stored. They follow from the share to which the manifest commits and from
 the values to which both servers committed, so they are the same whenever they are computed: there
 is no second query about a report.
 """
 
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 
 from faircount.core.arrays import Bools, Residues
@@ -31,6 +32,7 @@ from faircount.protocol.topologies.two_servers.manifests import (
     earlier_hashes,
     entry_of,
     get_part,
+    manifest_size,
 )
 from faircount.protocol.topologies.two_servers.messages import (
     AcceptedReports,
@@ -56,13 +58,19 @@ from faircount.protocol.wire.digests import marks_of
 from faircount.protocol.wire.messages import Reservation, ShareBatch
 from faircount.sharing.packing import packed_size
 
+SharePair = tuple[bytes, bytes]
+"""The coordinator's share of a report, and the encrypted share of the aggregator."""
+
+MAX_COPY_BYTES = 8 * 1024 * 1024
+"""The most bytes of shares in one copy, which takes about six times as much memory to store."""
+
 
 @dataclass(frozen=True)
 class ServersState(PartsState):
     """What the coordinator stores for this topology beside the parts of its manifest."""
 
     stored_tag = "servers-coordinator"
-    # The hash of the copy of every part (`PartReports`); empty if it did not make this manifest.
+    # The hash of the copy of every part (`PartReports`); empty if there are no copies.
     copies: tuple[bytes, ...] = ()
     # The one aggregate share. It is stored before it is sent, and no other one ever leaves.
     aggregate_share: AggregateShare | None = None
@@ -89,6 +97,8 @@ class ReportCopier:
         self._rows = rows
         self._shares = list[bytes]()
         self._encrypted_shares = list[bytes]()
+        reports = min(messages.REPORTS_PER_PART, s.params.n_max)
+        self.makes_copies = reports * _share_size(s) <= MAX_COPY_BYTES
 
     def entries(self) -> Iterator[ManifestEntry]:
         """The entries of all reports whose stored bytes are those that were acknowledged."""
@@ -96,8 +106,9 @@ class ReportCopier:
         for user in first_messages:
             report = first_messages.intact(user)
             if report is not None:
-                self._shares.append(report.share)
-                self._encrypted_shares.append(report.encrypted_share)
+                if self.makes_copies:
+                    self._shares.append(report.share)
+                    self._encrypted_shares.append(report.encrypted_share)
                 yield entry_of(self._state.crypto, user, report)
 
     def take(self, count: int) -> PartReports:
@@ -108,24 +119,36 @@ class ReportCopier:
         return copy
 
 
-def reports_of_part(s: Coordinator, rows: StepRows, number: int) -> PartReports | None:
-    """The reports of one part of the manifest; None if one of them is lost."""
+def _share_size(s: Coordinator) -> int:
+    """Bytes of the coordinator's share of a report."""
+    return packed_size(s.params.q, s.params.vector_size)
+
+
+def reports_of_part(s: Coordinator, rows: StepRows, number: int) -> Iterator[SharePair]:
+    """The share and the encrypted share of every report of one part of the manifest, one by one.
+
+    Raises:
+        LostReportError: a stored report is not that of the manifest
+    """
     copies = servers_state(s).copies
     if number < len(copies):
         copy = rows.report_parts.get(part_key(number))
         # check: copy-intact - a damaged share would spoil the sum of all others
         if isinstance(copy, PartReports) and sha256(encode(copy)).digest() == copies[number]:
-            return copy
-    reports = list[Report]()
+            yield from pairs_of_copy(s, copy)
+            return
     for entry in get_part(s, rows, number).entries:
         report = intact_report(s, rows, entry)
+        # check: sum-of-manifest - the sum would lack a report that the aggregator counts
         if report is None:
-            return None
-        reports.append(report)
-    return PartReports(
-        b"".join(report.share for report in reports),
-        b"".join(report.encrypted_share for report in reports),
-    )
+            raise LostReportError
+        yield report.share, report.encrypted_share
+
+
+def pairs_of_copy(s: Coordinator, copy: PartReports) -> Iterator[SharePair]:
+    """The share and the encrypted share of every report in a copy."""
+    shares = _split(copy.shares, _share_size(s))
+    return zip(shares, _split(copy.encrypted_shares, ENCRYPTED_SEED_BYTES), strict=True)
 
 
 def intact_report(s: Coordinator, rows: StepRows, entry: ManifestEntry) -> Report | None:
@@ -142,17 +165,18 @@ def intact_report(s: Coordinator, rows: StepRows, entry: ManifestEntry) -> Repor
 
 def has_all_reports(s: Coordinator, rows: StepRows) -> bool:
     """Whether every report of the manifest is stored, unchanged."""
-    return all(reports_of_part(s, rows, number) is not None for number in part_numbers(s))
+    try:
+        for number in part_numbers(s):
+            # Read to the end, and nothing is kept.
+            deque(reports_of_part(s, rows, number), maxlen=0)
+    except LostReportError:
+        return False
+    return True
 
 
 def _split(joined: bytes, size: int) -> Iterator[bytes]:
     """Byte strings of one size that were joined."""
     return (joined[start : start + size] for start in range(0, len(joined), size))
-
-
-def shares_of(s: Coordinator, reports: PartReports) -> Iterator[bytes]:
-    """The coordinator's shares of these reports, one by one."""
-    return _split(reports.shares, packed_size(s.params.q, s.params.vector_size))
 
 
 def shares_of_part(s: Coordinator, rows: StepRows, number: int) -> Iterator[bytes]:
@@ -161,11 +185,7 @@ def shares_of_part(s: Coordinator, rows: StepRows, number: int) -> Iterator[byte
     Raises:
         LostReportError: a stored report is not that of the manifest
     """
-    reports = reports_of_part(s, rows, number)
-    # check: sum-of-manifest - the sum would lack a report that the aggregator counts
-    if reports is None:
-        raise LostReportError
-    return shares_of(s, reports)
+    return (share for share, _ in reports_of_part(s, rows, number))
 
 
 # --- what leaves ----------------------------------------------------------------------------------
@@ -184,20 +204,33 @@ def make_share_batch(s: Coordinator, rows: StepRows, number: int) -> ShareBatch 
 
     None if a report is lost.
     """
-    reports = reports_of_part(s, rows, number)
-    if reports is None:
-        return None
-    encrypted_shares = tuple(_split(reports.encrypted_shares, ENCRYPTED_SEED_BYTES))
-    batch = ShareBatch(s.params.survey, s.manifest_hash, encrypted_shares, number=number)
+    encrypted_shares = list[bytes]()
+
+    def shares() -> Iterator[bytes]:
+        # In one pass: where there is no copy, every report is read and checked for it.
+        for share, encrypted_share in reports_of_part(s, rows, number):
+            encrypted_shares.append(encrypted_share)
+            yield share
+
     layout = report_layout_of(s.params.mechanism)
-    if layout is None:
-        return batch
-    query = derive_query(s.params, layout, revealed_values(s))
-    own_shares = compute_verifier_shares(query, shares_of(s, reports))
-    return replace(
-        batch,
-        revealed=s.committed_value,
-        verifier_shares=pack_verifier_shares(own_shares, layout),
+    revealed = bytes(32)
+    verifier_shares = b""
+    try:
+        if layout is None:
+            deque(shares(), maxlen=0)
+        else:
+            query = derive_query(s.params, layout, revealed_values(s))
+            revealed = s.committed_value
+            verifier_shares = pack_verifier_shares(compute_verifier_shares(query, shares()), layout)
+    except LostReportError:
+        return None
+    return ShareBatch(
+        s.params.survey,
+        s.manifest_hash,
+        tuple(encrypted_shares),
+        revealed,
+        verifier_shares,
+        number,
     )
 
 
@@ -218,6 +251,18 @@ def first_unverified(s: Coordinator, rows: StepRows) -> int | None:
         if not is_part_verified(s, rows, number):
             return number
     return None
+
+
+def is_within_part(s: Coordinator, verified: VerifiedPart) -> bool:
+    """Whether what the aggregator says about a part is not longer than its reports allow."""
+    layout = report_layout_of(s.params.mechanism)
+    first = verified.number * messages.REPORTS_PER_PART
+    size = min(messages.REPORTS_PER_PART, manifest_size(s) - first)
+    return (
+        layout is not None
+        and len(verified.decrypted) <= (size + 7) // 8
+        and len(verified.verifier_shares) <= packed_size(layout.q, size * layout.verifier_size)
+    )
 
 
 class LostReportError(Exception):
