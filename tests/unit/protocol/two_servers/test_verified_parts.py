@@ -620,7 +620,7 @@ def test_work_without_a_result_leaves_the_refusal_to_the_step(proven) -> None:
     work = work_ahead(play, message)
     computed = work.rows(work.run())
     assert computed == MemoryRows()
-    step = aggregate(play.s2.state, message, RowsWith(play.s2.rows, computed))
+    step = aggregator_step(play.s2.state, message, RowsWith(play.s2.rows, computed))
     assert play.read_from_s2(step.messages[0]).reason == Reason.MALFORMED
     assert step.rows == ()
 
