@@ -14,8 +14,8 @@ from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.questions.form import as_form
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.joint_noise.mechanism import JointNoise
-from faircount.planning.question import cautions
 from faircount.planning.questionnaire import make_plan
+from faircount.planning.request import cautions
 
 _EXAMPLE = (
     'fc.questionnaire(frame, [{"kind": "yes", "text": "Would you recommend us?", '

@@ -11,7 +11,7 @@ from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.option import make_option, percent
 from faircount.planning.plan import compare_mechanisms
-from faircount.planning.question import Question, cautions
+from faircount.planning.request import PlanRequest, cautions
 
 AUTO = "auto"
 
@@ -60,7 +60,7 @@ class Terms:
                 raise ParameterError(
                     f"mechanism must be {AUTO} or one of {', '.join(known)}, not {self.mechanism!r}"
                 )
-            question = Question(
+            request = PlanRequest(
                 positions.size,
                 items,
                 self.epsilon,
@@ -69,7 +69,7 @@ class Terms:
                 colluding=self.colluding,
             )
             # A mechanism that the analyst names is held to the same budget as a recommended one.
-            chosen = make_option(known[self.mechanism], question)
+            chosen = make_option(known[self.mechanism], request)
             reason = f"{self.mechanism}: {chosen.reason}"
         if chosen is None or chosen.mechanism is None:
             raise RefusedError(reason)

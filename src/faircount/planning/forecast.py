@@ -25,8 +25,8 @@ from faircount.mechanisms.server_levels import ServerLevels, check_choices
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.planning.dropout import DropoutCost, dropout_cost
 from faircount.planning.option import Option, percent, percents
-from faircount.planning.question import Question as PlannedSurvey
 from faircount.planning.questionnaire import QuestionLine, QuestionnairePlan, make_plan
+from faircount.planning.request import PlanRequest
 from faircount.planning.split_plan import Crowd, make_split_plan
 from faircount.protocol import SERVERS, Topology
 from faircount.protocol.survey.parameters import (
@@ -326,7 +326,7 @@ def growth_of_errors(mechanism: FieldMechanism, responses: int, fewest: int) -> 
 
 
 def forecast(
-    option: Option, question: PlannedSurvey, topology: Topology, items: Domain | None = None
+    option: Option, request: PlanRequest, topology: Topology, items: Domain | None = None
 ) -> Forecast:
     """An option of a plan as it runs in a topology; an error says why it cannot.
 
@@ -343,33 +343,33 @@ def forecast(
     running = as_one_question(topology.adapt_mechanism(mechanism.for_survey()))
     responses = minimum_after_dropouts(running)
     # Noise of the users suffices for no fewer than the minimum, so no error is stated below it.
-    if question.expected is not None:
+    if request.expected is not None:
         fewest_possible = 1 if running.servers_add_noise else responses
-        responses = max(fewest_possible, question.expected)
+        responses = max(fewest_possible, request.expected)
     error, half_width = running.expected_errors(responses)
-    fewest = _with_minimum(question, running)
+    fewest = _with_minimum(request, running)
     _, half_width_at_minimum = fewest.expected_errors(minimum_after_dropouts(fewest))
     return Forecast(
-        _with_minimum(question, mechanism),
+        _with_minimum(request, mechanism),
         topology,
-        question.users,
+        request.users,
         responses,
         error,
         half_width,
         half_width_at_minimum,
         running.condition(running.participants),
         # Noise of the servers does not become less when people stay away, so the allowance is free.
-        None if running.servers_add_noise else dropout_cost(option, question),
-        question.expected,
+        None if running.servers_add_noise else dropout_cost(option, request),
+        request.expected,
     )
 
 
-def _with_minimum(question: PlannedSurvey, mechanism: OneQuestion) -> OneQuestion:
+def _with_minimum(request: PlanRequest, mechanism: OneQuestion) -> OneQuestion:
     """The mechanism with the minimum that suits it, if the owner has not given one.
 
     The planner gives all mechanisms the allowance of those in which users make the noise.
     """
-    if question.minimum is not None or not mechanism.servers_add_noise:
+    if request.minimum is not None or not mechanism.servers_add_noise:
         return mechanism
     # Every mechanism with noise of the servers has this field.
     dropouts = mechanism.n - default_minimum(mechanism)
