@@ -15,6 +15,11 @@ from faircount.planning.request import PlanRequest, cautions
 
 AUTO = "auto"
 
+RUN_NEVERTHELESS = (
+    "To run it nevertheless, and spend the budget, use --anyway (anyway=True in Python)"
+)
+"""Stands after every refusal of a result from which nothing would be learned."""
+
 
 @dataclass(frozen=True)
 class PlannedSurvey:
@@ -100,10 +105,7 @@ def check_worthwhile(surveys: Sequence[PlannedSurvey], items: int, anyway: bool)
         f"item's {percent(1 / items)}; ask more users, offer fewer items or allow a larger epsilon"
     )
     if not anyway:
-        raise RefusedError(
-            f"{warning}. To run it nevertheless, and spend the budget, use --anyway (anyway=True "
-            "in Python)"
-        )
+        raise RefusedError(f"{warning}. {RUN_NEVERTHELESS}")
     return (warning,)
 
 

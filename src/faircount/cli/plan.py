@@ -183,12 +183,13 @@ def plan(
 
     Every mechanism is compared at the same privacy budget; --all shows them. Errors are shares of
     those who respond, for an average item, and come from privacy noise alone. The exit code is 3 if
-    the plan advises against the survey.
+    the plan advises against it.
     """
     if questionnaire is not None:
         from faircount.cli.questionnaire import plan_questionnaire
 
-        plan_questionnaire(context, questionnaire)
+        if not plan_questionnaire(context, questionnaire):
+            raise click.exceptions.Exit(DO_NOT_RUN)
         return
     if levels is not None or shares is not None:
         if groups_file is not None or epsilon is not None:

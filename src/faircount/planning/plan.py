@@ -98,14 +98,10 @@ class Plan:
     @property
     def worthwhile(self) -> bool:
         """Whether the survey completes, with a 95% half-width below the average frequency 1/N."""
-        completes = self._completes and not self._lacks_responses
-        return self.recommended is not None and completes and self._is_informative
-
-    @property
-    def _lacks_responses(self) -> bool:
-        """Whether fewer people are expected to respond than the survey needs."""
         # A table has no forecast: its rows are all there.
-        return self.forecast is not None and not self.forecast.expects_enough
+        expects_enough = self.forecast is None or self.forecast.expects_enough
+        completes = self._completes and expects_enough
+        return self.recommended is not None and completes and self._is_informative
 
     @property
     def fewest(self) -> int:
@@ -163,17 +159,13 @@ class Plan:
                 f"than an average item's {average}; ask more users, offer fewer items or allow a "
                 "larger epsilon"
             )
-        if self._lacks_responses:
-            return (
-                f"do not run this: {self.request.expected:,} people are expected to respond, "
-                f"fewer than the minimum number of responses, {self.fewest:,}; invite more "
-                "people, or set a lower minimum"
-            )
+        if self.forecast is not None and self.forecast.too_few_expected:
+            return f"do not run this: {self.forecast.too_few_expected}"
         if not self._completes:
             return self._describe_incomplete()
         if self.forecast is not None:
-            accuracy = self.forecast.accuracy
-            return f"run this survey: w{accuracy[1:-1]}{self._describe_target()}"
+            accuracy = "; ".join(self.forecast.accuracy_clauses)
+            return f"run this survey: {accuracy}{self._describe_target()}"
         condition = "whatever the answers are"
         if best.condition is not None:
             condition = f"provided that {best.condition}"
@@ -187,12 +179,17 @@ class Plan:
         )
 
     def _describe_target(self) -> str:
-        """That the target error is not met, and how many users it takes; else nothing."""
+        """Whether the target error is met, and else how many users it takes; empty without one."""
         best = self.recommended
         target = self.request.target_error
-        if best is None or target is None or (best.half_width_95 or 0.0) <= target:
+        if best is None or target is None:
             return ""
-        unmet = f"; the target error of {percent(target, '±')} is not met"
+        wanted = f"; the target error of {percent(target, '±')} is"
+        if (best.half_width_95 or 0.0) <= target:
+            # Fewer responses to a survey have a larger error, which stands beside it.
+            is_survey = self.request.purpose == SURVEY
+            return f"{wanted} met{f' with {self.request.staying:,} responses' * is_survey}"
+        unmet = f"{wanted} not met"
         suitable = [
             option
             for option in self.options
@@ -319,9 +316,15 @@ class Plan:
         request = self.request
         budget = f"epsilon {request.epsilon:g}, delta {request.delta:g}"
         lines = [f"{request.users_in_words}, {request.items} items, {budget}", self.verdict]
-        for name, half, error, users in self._errors():
+        errors = self._errors()
+        # As wide as the longest entry of each column, so that the columns stand below each other.
+        wide = [max(map(len, column)) for column in zip(*errors, strict=True)]
+        for name, half, error, users in errors:
             needed = f", users needed {users}" if users else ""
-            lines.append(f"  {name:<9}  95% error {half}, standard error {error}{needed}")
+            lines.append(
+                f"  {name:<{wide[0]}}  95% error {half:>{wide[1]}}, "
+                f"standard error {error:>{wide[2]}}{needed}"
+            )
         lines += [f"assumes: {self.assumption}", self.alternative_advice]
         if self.dropout_cost is not None:
             lines.append(self.dropout_cost.words)

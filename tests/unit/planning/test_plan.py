@@ -390,8 +390,8 @@ def test_a_plan_prints_short_and_readably() -> None:
     lines = str(made).splitlines()
     assert lines[0] == "800 users, 12 items, epsilon 1, delta 1e-06"
     assert lines[1] == made.verdict
-    assert lines[2] == "  laplace    95% error ±0.70%, standard error 0.34%"
-    assert "  decoys in servers  95% error ±3.3%, standard error 1.7%" in lines
+    assert lines[2] == "  laplace            95% error ±0.70%, standard error 0.34%"
+    assert "  decoys in servers  95% error  ±3.3%, standard error  1.7%" in lines
     assert "dpds" not in str(made)
     assert len(repr(made)) < 250
     assert "note: an epsilon of 20" in str(compare_mechanisms(800, 12, 20.0, 1e-6))
@@ -564,7 +564,10 @@ def test_a_target_that_is_not_met_is_in_the_verdict_with_the_users_it_takes() ->
     assert f"users needed {needed}" in str(missed)
     assert f">{needed}<" in missed._repr_html_()
     met = compare_mechanisms(800, 12, 1.0, 1e-6, target_error=0.02)
-    assert "target" not in met.verdict
+    assert met.verdict.endswith("; the target error of ±2.0% is met")
+    survey = fc.plan(800, 12, 1.0, target_error=0.02)
+    assert survey.verdict.endswith("; the target error of ±2.0% is met with 760 responses")
+    assert "target" not in compare_mechanisms(800, 12, 1.0, 1e-6).verdict
     assert "users needed" not in str(compare_mechanisms(800, 12, 1.0, 1e-6))
 
 
