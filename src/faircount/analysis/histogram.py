@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from faircount.accounting.conditions import AssumptionCode, assume
+from faircount.accounting.conditions import ConditionCode, condition_of
 from faircount.analysis.groups import (
     DEFAULT_WEIGHTS,
     WEIGHTS,
@@ -37,10 +37,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Result):
-    """A result of a table, whose guarantee includes what the treatment of its rows assumes.
+    """A result of a table, whose guarantee includes what the treatment of its rows requires.
 
     mechanism, aggregate, included, facts: as in `Result`
-    assumptions: conditions of the guarantee that follow from how rows were treated
+    conditions:  what the guarantee requires because of how rows were treated
     notes:       what a reader must know, one sentence each
     asked:       the epsilon and delta that were asked for
     """
@@ -53,6 +53,10 @@ class Histogram(Result):
         """The budget that was asked for; the guarantee says what is really spent."""
         epsilon, delta = self.asked
         return {"epsilon": epsilon, "delta": delta}
+
+    def _describe_route(self) -> str:
+        # Whoever analyses a table did not choose how shares travel in memory.
+        return ""
 
     def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -168,8 +172,8 @@ def histogram(
     members_of = _split([cells[groups][row] for row in prepared.kept.tolist()], epsilon)
     # Sizes of groups, or the smallest level that occurs, are published exactly, so the guarantee
     # holds only if they are public anyway.
-    membership = assume(AssumptionCode.PUBLIC_GROUPS_BY, column=str(groups))
-    prepared = replace(prepared, assumptions=(*prepared.assumptions, membership))
+    membership = condition_of(ConditionCode.PUBLIC_GROUPS_BY, column=str(groups))
+    prepared = replace(prepared, conditions=(*prepared.conditions, membership))
     if weights == "cpa":
         # Whoever was promised the least loss gets it, because all are in one release.
         strictest = min(level_epsilon for level_epsilon, _ in members_of.values())
@@ -305,7 +309,7 @@ def _run_survey(
         result.aggregate,
         result.included,
         result.facts,
-        assumptions=prepared.assumptions,
+        conditions=prepared.conditions,
         asked=(survey.terms.epsilon, survey.terms.delta),
     )
     return replace(made, notes=(*prepared.notes, *warnings, *survey.terms.cautions(made)))
