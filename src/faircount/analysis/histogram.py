@@ -159,8 +159,8 @@ def histogram(
     if groups is None:
         if epsilon is None or isinstance(epsilon, Mapping):
             raise ParameterError(
-                "give epsilon, one number; several of them need groups=, the column that tells "
-                "which applies"
+                "give epsilon, such as epsilon=1.0; several values need groups=, the column that "
+                "tells which applies"
             )
         # Planned from the number of users and items, never from what they answered: a choice that
         # depends on answers would tell about them.

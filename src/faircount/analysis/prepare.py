@@ -158,7 +158,8 @@ _DROPPING = (
 _ADVICE = {
     "missing": "Count them as an item of the list: --missing other --other ITEM. "
     + _DROPPING.format(kind="missing"),
-    "outside": "Add those answers to the list, or count them as one of its items: --other ITEM. "
+    "outside": "In pandas, set(df[column]) - set(domain) shows them. Add them to the list, if it "
+    "may be known that they are possible, or count them as one of its items: --other ITEM. "
     + _DROPPING.format(kind="outside"),
 }
 

@@ -5,14 +5,14 @@ from typing import Any
 
 from faircount.accounting.conditions import ROWS_ARE_PEOPLE
 from faircount.analysis.prepare import first_rows
-from faircount.analysis.read import ColumnName, check_rows_are_people, columns
+from faircount.analysis.read import ColumnName, NoColumnError, check_rows_are_people, columns
 from faircount.analysis.run import charge
 from faircount.analysis.sheets import count_cells
 from faircount.analysis.terms import RUN_NEVERTHELESS
 from faircount.core.arguments import explain_arguments
 from faircount.core.entropy import Entropy, SeededStream, SystemEntropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
-from faircount.core.questions.form import as_form
+from faircount.core.questions.form import Form, as_form
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.joint_noise.mechanism import JointNoise
 from faircount.planning.questionnaire import JointPlan, make_plan
@@ -78,12 +78,7 @@ def questionnaire(
     names: list[ColumnName | None] = []
     for place in form.sources:
         names += place.columns
-    if user is None:
-        check_rows_are_people(table)
-        found = columns(table, names, encoding)
-    else:
-        *found, people = columns(table, [*names, user], encoding)
-        _check_one_row_each(people)
+    found = _read_columns(table, names, form, user, encoding)
     # The plan looks at the questions and the number of people, never at an answer.
     plan = make_plan(form, len(found[0]), epsilon)
     mechanism = plan.mechanism
@@ -104,6 +99,31 @@ def questionnaire(
         () if user is not None else (ROWS_ARE_PEOPLE,),
         (*warnings, *cautions(mechanism.epsilon, 0.0)),
     )
+
+
+def _read_columns(
+    table: Any,
+    names: list[ColumnName | None],
+    form: Form,
+    user: ColumnName | None,
+    encoding: str | None,
+) -> Sequence[Sequence[Any]]:
+    """The columns with the answers; every row must be another person."""
+    try:
+        if user is None:
+            check_rows_are_people(table)
+            return columns(table, names, encoding)
+        *found, people = columns(table, [*names, user], encoding)
+    except NoColumnError as problem:
+        texts = {question.text for question in form.questionnaire.questions}
+        if problem.name not in texts:
+            raise
+        raise AnswerError(
+            f"{problem}. Without a field column, a question takes the column that is named like "
+            "its text: add column to the question"
+        ) from None
+    _check_one_row_each(people)
+    return found
 
 
 def check_informative(plan: JointPlan, anyway: bool) -> tuple[str, ...]:

@@ -265,6 +265,8 @@ def test_reading_a_text_twice_changes_nothing(text: str) -> None:
             ["1.1.2024", "b"],
             "1 of them are dates, but the items are text",
         ),
+        ([True, False, "yes"], ["yes", "no"], "2 of them are true or false, but the items are not"),
+        (["x"], ["a", "b"], "In pandas, set(df[column]) - set(domain) shows them"),
     ],
 )
 def test_refusals_say_why_without_repeating_an_answer(
