@@ -99,7 +99,8 @@ def histogram(
     epsilon: privacy loss of the release; with `groups` a mapping from level to epsilon
     delta: probability that the privacy loss exceeds epsilon
     domain: the public list of items: labels, a number of items, the path of a file with one item a
-        line, or a categorical column or dtype, whose categories then are public
+        line, or a categorical column or dtype, whose categories then are public. It must not come
+        from the answers, as frame["city"].unique() does: no noise hides that an answer is listed
     domain_from_data: take the list from the answers; the guarantee does not cover it
     mechanism: a name, or "auto" for the one that `plan` recommends
     floor: minimum number of other people known to choose each item, without looking at the answers
@@ -119,7 +120,7 @@ def histogram(
     weights: weights of the estimate beside (`if_alike`), which assumes that the groups answer
         alike: "total" (the default), "vwa", "owa", or "uwa" for none. "cpa" runs one survey of
         everybody at the smallest epsilon instead
-    anyway: run even if the error exceeds the average frequency
+    anyway: run even if the error is so large that nothing is learned
     ledger, population: a budget, given by its file (see `LedgerFile`) and the people it belongs to;
         it is charged before noise is drawn, and if it does not suffice the run is refused
     entropy: randomness other than the operating system's, for simulations only

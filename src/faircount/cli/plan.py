@@ -36,7 +36,7 @@ ALMOST_IMPOSSIBLE = 1e-4
 COLUMNS = {
     "mechanism": "a way to randomize answers; the name to use with `faircount run --mechanism`",
     "topology": "how shares travel; listed twice: a mechanism that differs in servers; -: none",
-    "95% error": "19 of 20 estimates of an average item are closer, as a share of the users",
+    "95% error": "19 of 20 estimates of an average item are closer, in percent of the users",
     "std. error": "standard error of an average item",
     "users": "the fewest users who reach the target error",
     "bytes": "what a user sends in total",
@@ -148,7 +148,7 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
 @click.option(
     "--target-error",
     type=float,
-    help="Wanted 95% error, as a share. Shows how many users each mechanism needs for it.",
+    help="Wanted 95% error as a fraction: 0.02 is ±2%. Shows how many users each mechanism needs.",
 )
 @click.option(
     "--all",
@@ -181,9 +181,9 @@ def plan(
 ) -> None:
     """Say how accurate a result will be, and whether to run the survey at all.
 
-    Every mechanism is compared at the same privacy budget; --all shows them. Errors are shares of
-    those who respond, for an average item, and come from privacy noise alone. The exit code is 3 if
-    the plan advises against it.
+    Every mechanism is compared at the same privacy budget; --all shows them. Errors are in percent
+    of those who respond, for an average item, and come from privacy noise alone. The exit code is 3
+    if the plan advises against it.
     """
     if questionnaire is not None:
         from faircount.cli.questionnaire import plan_questionnaire

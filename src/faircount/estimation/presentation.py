@@ -34,7 +34,7 @@ REPETITION = (
 
 CONSISTENT_IS_BIASED = (
     "not negative and summing to 1, but biased: "
-    "small shares are pulled up and large ones down; estimates are not"
+    "small frequencies are pulled up and large ones down; estimates are not"
 )
 """What to know about the consistent frequencies wherever they are exported."""
 

@@ -120,7 +120,10 @@ class Result(Frequencies):
 
     @cached_property
     def standard_errors(self) -> Floats:
-        """Standard deviation of the privacy noise, at the consistent estimates."""
+        """Standard errors of the estimates, from the privacy noise alone.
+
+        Where they depend on how frequent an item is, the consistent frequency is taken for it.
+        """
         # The variance of sampling depends on the frequency: at a negative estimate it would be
         # negative, so it is taken at the nearest possible frequencies.
         return read_only(np.sqrt(self.mechanism.variance(self.consistent, self.included)))
