@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from faircount.accounting.conditions import AssumptionCode
+from faircount.accounting.conditions import ConditionCode
 from faircount.accounting.guarantee import AdversaryCode, Void
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.presentation import decimals_for
@@ -25,7 +25,7 @@ SOURCES = Path(__file__).parents[2] / "src" / "faircount"
 PAGE, DASHBOARD = SOURCES / "web" / "page", SOURCES / "dashboard" / "web"
 GUARANTEE_SENTENCES = {
     "condition_always",
-    *(f"condition_{code}" for code in AssumptionCode),
+    *(f"condition_{code}" for code in ConditionCode),
     *(f"against_{code}" for code in AdversaryCode),
     *(f"void_{code}" for code in Void),
 }

@@ -12,7 +12,7 @@ from faircount.accounting.exact import shift_pair
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.accuracy import users_needed
 from faircount.planning.completion import completion
-from faircount.planning.question import Question
+from faircount.planning.request import PlanRequest
 from faircount.protocol import EXPLICIT
 from faircount.protocol.topologies.two_servers.reports import vector_size
 from faircount.sharing.keys import SEED_BYTES
@@ -29,7 +29,7 @@ def words_of(name: str) -> str:
 
 def users_now(mechanism: str, items: int) -> int | None:
     kind = frequency_mechanisms()[mechanism]
-    return users_needed(kind, Question(800, items, 1.0, 1e-6), TARGET)
+    return users_needed(kind, PlanRequest(800, items, 1.0, 1e-6), TARGET)
 
 
 def users_before(mechanism: str) -> int:
@@ -37,16 +37,23 @@ def users_before(mechanism: str) -> int:
     kind = frequency_mechanisms()[mechanism]
     for users in range(100, 1000):
         # With three items noise is independent; without the total the others do not matter.
-        made = kind.calibrate(Question(users, 3, 1.0, 1e-6).requirements).mechanism
+        made = kind.calibrate(PlanRequest(users, 3, 1.0, 1e-6).requirements).mechanism
         if made.channel(users).expected_errors(3, users)[1] <= TARGET * (1 + 1e-12):
             return users
     raise AssertionError("more than 1,000 users are needed")
 
 
 def test_the_headline_has_the_users_that_are_needed() -> None:
+    # A survey runs what `plan` recommends for it; its errors are those of the people who respond.
+    survey, table = "server-joint", "laplace"
+    for purpose, name in (("survey", survey), ("table", table)):
+        best = fc.plan(800, 5, 1.0, purpose=purpose).recommended
+        assert best is not None
+        assert best.name == name
     assert (
-        f"a yes/no question needs {users_now('laplace', 2)} people and one with five answers "
-        f"{users_now('laplace', 5)}."
+        f"a survey needs {users_now(survey, 2)} responses to a yes/no question and "
+        f"{users_now(survey, 5)} to one with five answers; a table needs {users_now(table, 2)} and "
+        f"{users_now(table, 5)} people."
     ) in words_of("README.md")
 
 

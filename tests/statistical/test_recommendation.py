@@ -72,7 +72,7 @@ def beaten(best: Floats, other: Floats) -> bool:
 
 
 def measured(made: Plan, seed: int) -> dict[str, Floats]:
-    rng, asked = np.random.default_rng(seed), made.question
+    rng, asked = np.random.default_rng(seed), made.request
     held = population(asked.users, asked.items, asked.floor)
     return {o.name: squared_errors(o.mechanism, held, rng) for o in sound(made) if o.mechanism}
 

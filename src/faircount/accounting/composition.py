@@ -18,7 +18,7 @@ from functools import cache, lru_cache, reduce
 
 import numpy as np
 
-from faircount.accounting.conditions import MEMBERSHIP, AssumptionCode, joint_condition
+from faircount.accounting.conditions import MEMBERSHIP, ConditionCode, joint_condition
 from faircount.accounting.divergence import (
     LARGEST_EPSILON,
     LossPair,
@@ -427,7 +427,7 @@ def compose_parallel(guarantees: Sequence[Guarantee]) -> Guarantee:
     Nobody is in two groups, so the weakest guarantee counts.
     """
     combined = _combine_claims(guarantees)
-    groups = AssumptionCode.PUBLIC_GROUPS, AssumptionCode.PUBLIC_GROUPS_BY
+    groups = ConditionCode.PUBLIC_GROUPS, ConditionCode.PUBLIC_GROUPS_BY
     says_so = combined.condition is not None and combined.condition.has(*groups)
     if len(guarantees) > 1 and not says_so:
         combined = replace(combined, condition=joint_condition((combined.condition, MEMBERSHIP)))

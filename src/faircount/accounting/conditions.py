@@ -1,6 +1,6 @@
-"""What a guarantee assumes, as values: codes with parameters, from which English is made.
+"""What a guarantee depends on, as values: codes with parameters, from which English is made.
 
-A condition is a conjunction of assumptions. They are compared, joined and translated by their
+A condition is a conjunction of clauses. They are compared, joined and translated by their
 codes; the sentences below are the only English ones, and a page has sentences of its own under the
 same codes.
 """
@@ -13,7 +13,7 @@ from typing import Any
 Value = int | str
 
 
-class AssumptionCode(StrEnum):
+class ConditionCode(StrEnum):
     """Everything that a guarantee can depend on."""
 
     FLOOR = "floor"  # with insiders, dropouts, and left_out: 1 if S1 may choose who drops out
@@ -33,41 +33,41 @@ class AssumptionCode(StrEnum):
     OTHER = "other"  # of a mechanism from elsewhere, with a text of its own
 
 
-ENGLISH: Mapping[AssumptionCode, str] = {
-    AssumptionCode.FLOOR: (
+ENGLISH: Mapping[ConditionCode, str] = {
+    ConditionCode.FLOOR: (
         "every item has at least {floor} holders besides the participant in question"
     ),
-    AssumptionCode.NOBODY_LEFT_OUT: (
+    ConditionCode.NOBODY_LEFT_OUT: (
         "the coordinator (S1) leaves nobody out because of the items that they report"
     ),
-    AssumptionCode.NO_HELPER_LOOKS: (
+    ConditionCode.NO_HELPER_LOOKS: (
         "no helper looks at what it gets (the one helper of an item with one reporter sees that "
         "participant's bit)"
     ),
-    AssumptionCode.S1_NOISE: "the coordinator (S1) adds its noise and keeps it secret",
-    AssumptionCode.S2_NOISE: "the aggregator (S2) adds its noise and keeps it secret",
-    AssumptionCode.EITHER_NOISE: (
+    ConditionCode.S1_NOISE: "the coordinator (S1) adds its noise and keeps it secret",
+    ConditionCode.S2_NOISE: "the aggregator (S2) adds its noise and keeps it secret",
+    ConditionCode.EITHER_NOISE: (
         "the coordinator (S1) or the aggregator (S2) adds its noise and keeps it secret"
     ),
-    AssumptionCode.PUBLIC_GROUPS: "it is public which group a participant is in",
-    AssumptionCode.PUBLIC_GROUPS_BY: (
+    ConditionCode.PUBLIC_GROUPS: "it is public which group a participant is in",
+    ConditionCode.PUBLIC_GROUPS_BY: (
         "it is public which group a participant is in (column {column!r})"
     ),
-    AssumptionCode.ONE_GROUP: "nobody takes part in two of the groups",
-    AssumptionCode.PUBLIC_ITEMS: "the list of items is public (it was taken from the answers)",
-    AssumptionCode.PUBLIC_MISSING: "it is public who has no answer",
-    AssumptionCode.PUBLIC_OUTSIDE: "it is public who has an answer outside the list",
-    AssumptionCode.ROWS_ARE_PEOPLE: "each row is another person",
-    AssumptionCode.ONE_OPERATOR: "nobody who runs both servers combines their shares",
-    AssumptionCode.OTHER: "{text}",
+    ConditionCode.ONE_GROUP: "nobody takes part in two of the groups",
+    ConditionCode.PUBLIC_ITEMS: "the list of items is public (it was taken from the answers)",
+    ConditionCode.PUBLIC_MISSING: "it is public who has no answer",
+    ConditionCode.PUBLIC_OUTSIDE: "it is public who has an answer outside the list",
+    ConditionCode.ROWS_ARE_PEOPLE: "each row is another person",
+    ConditionCode.ONE_OPERATOR: "nobody who runs both servers combines their shares",
+    ConditionCode.OTHER: "{text}",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Assumption:
-    """One code with its parameters, as pairs: two with the same are equal."""
+class Clause:
+    """One thing that must be true: a code with its parameters, as pairs; the same are equal."""
 
-    code: AssumptionCode
+    code: ConditionCode
     parameters: tuple[tuple[str, Value], ...] = ()
 
     @property
@@ -83,7 +83,7 @@ class Assumption:
         # Only our own constants are templates: braces in a value, such as the name of a column,
         # stay as they are.
         sentence = ENGLISH[self.code].format(**self.values)
-        if self.code is AssumptionCode.FLOOR:
+        if self.code is ConditionCode.FLOOR:
             sentence += _those_who_do_not_count(self.values)
         return sentence
 
@@ -103,29 +103,29 @@ def _those_who_do_not_count(values: Mapping[str, Value]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Everything that must hold for a guarantee not to be empty, at least one assumption."""
+    """Everything that must hold for a guarantee not to be empty, at least one clause."""
 
-    assumptions: tuple[Assumption, ...]
+    clauses: tuple[Clause, ...]
 
-    def has(self, *codes: AssumptionCode) -> bool:
-        """Whether it makes an assumption with one of these codes."""
-        return any(assumption.code in codes for assumption in self.assumptions)
+    def has(self, *codes: ConditionCode) -> bool:
+        """Whether it has a clause with one of these codes."""
+        return any(clause.code in codes for clause in self.clauses)
 
     def to_list(self) -> list[dict[str, Any]]:
         """Plain values, for JSON."""
-        return [assumption.to_dict() for assumption in self.assumptions]
+        return [clause.to_dict() for clause in self.clauses]
 
     def __str__(self) -> str:
-        return " and ".join(map(str, self.assumptions))
+        return " and ".join(map(str, self.clauses))
 
 
-def assume(code: AssumptionCode, **values: Value) -> Condition:
-    """The condition that makes one assumption."""
-    # Pairs and not a dictionary: assumptions are compared and put into sets.
-    return Condition((Assumption(code, tuple(values.items())),))
+def condition_of(code: ConditionCode, **values: Value) -> Condition:
+    """The condition with a single clause."""
+    # Pairs and not a dictionary: clauses are compared and put into sets.
+    return Condition((Clause(code, tuple(values.items())),))
 
 
-def assume_floor(
+def floor_condition(
     floor: int, insiders: int = 0, dropouts: int = 0, *, left_out: bool = False
 ) -> Condition:
     """Every item has `floor` other holders, of whom some collude or drop out.
@@ -133,17 +133,17 @@ def assume_floor(
     left_out: whether S1 may choose who drops out
     """
     numbers = {"floor": floor, "insiders": insiders, "dropouts": dropouts}
-    return assume(AssumptionCode.FLOOR, **numbers, left_out=int(left_out))
+    return condition_of(ConditionCode.FLOOR, **numbers, left_out=int(left_out))
 
 
 def joint_condition(conditions: Iterable[Condition | None]) -> Condition | None:
-    """The condition under which all of these hold, each assumption once; None for nothing."""
+    """The condition under which all of these hold, each clause once; None for nothing."""
     # A dictionary keeps the order in which they were found, a set would not; the sentence must be
     # the same each time, because pages quote it.
-    found: dict[Assumption, None] = {}
+    found: dict[Clause, None] = {}
     for condition in conditions:
         if condition is not None:
-            found |= dict.fromkeys(condition.assumptions)
+            found |= dict.fromkeys(condition.clauses)
     return Condition(tuple(found)) if found else None
 
 
@@ -152,11 +152,11 @@ def in_english(condition: Condition | None) -> str | None:
     return None if condition is None else str(condition)
 
 
-S1_NOISE = assume(AssumptionCode.S1_NOISE)
-S2_NOISE = assume(AssumptionCode.S2_NOISE)
-EITHER_NOISE = assume(AssumptionCode.EITHER_NOISE)
-NOBODY_LEFT_OUT = assume(AssumptionCode.NOBODY_LEFT_OUT)
-NO_HELPER_LOOKS = assume(AssumptionCode.NO_HELPER_LOOKS)
-MEMBERSHIP = assume(AssumptionCode.PUBLIC_GROUPS)
-ROWS_ARE_PEOPLE = assume(AssumptionCode.ROWS_ARE_PEOPLE)
-ONE_OPERATOR = assume(AssumptionCode.ONE_OPERATOR)
+S1_NOISE = condition_of(ConditionCode.S1_NOISE)
+S2_NOISE = condition_of(ConditionCode.S2_NOISE)
+EITHER_NOISE = condition_of(ConditionCode.EITHER_NOISE)
+NOBODY_LEFT_OUT = condition_of(ConditionCode.NOBODY_LEFT_OUT)
+NO_HELPER_LOOKS = condition_of(ConditionCode.NO_HELPER_LOOKS)
+MEMBERSHIP = condition_of(ConditionCode.PUBLIC_GROUPS)
+ROWS_ARE_PEOPLE = condition_of(ConditionCode.ROWS_ARE_PEOPLE)
+ONE_OPERATOR = condition_of(ConditionCode.ONE_OPERATOR)

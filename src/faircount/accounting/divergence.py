@@ -95,7 +95,9 @@ class LossPair:
 
     def __post_init__(self) -> None:
         if self.log_p.ndim != 1 or self.log_p.shape != self.log_q.shape or self.log_p.size == 0:
-            raise ParameterError("a loss pair needs two laws on the same, non-empty support")
+            raise ParameterError(
+                "a loss pair needs two distributions on the same, non-empty support"
+            )
         for law in (self.log_p, self.log_q):
             # Negated, so that a sum that is not a number is refused too.
             if not abs(float(np.exp(law).sum()) - 1) < 1e-6:

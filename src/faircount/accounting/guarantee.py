@@ -83,11 +83,15 @@ class Adversary:
     def __str__(self) -> str:
         if not self.insiders:
             return _DESCRIPTIONS[self.code]
-        plural = "s" if self.insiders > 1 else ""
-        colluding = f"{self.insiders} colluding participant{plural}"
+        # "Any": the claim holds against all of them, and does not say that somebody has colluded.
+        participants = "any single participant"
+        knowing = "who reads the result"
+        if self.insiders > 1:
+            participants = f"any {self.insiders} participants"
+            knowing = "who pool what they know and read the result"
         if self.code is AdversaryCode.PARTICIPANTS:
-            return f"{colluding} reading the result"
-        return f"{_DESCRIPTIONS[self.code]}, with {colluding}"
+            return f"{participants} {knowing}"
+        return f"{_DESCRIPTIONS[self.code]}, together with {participants}"
 
 
 OUTSIDER = Adversary(AdversaryCode.READER)
@@ -233,7 +237,9 @@ class Guarantee:
         numbers = f"{format_rounded_up(self.epsilon, 4)}, {format_delta(self.delta)}"
         claim = f"({numbers})-DP, {self.relation}, against {self.adversary}"
         needs = "for any data" if self.condition is None else f"provided that {self.condition}"
-        return f"{self.void_prefix}{claim}, {needs}{self.assumption_suffix}"
+        if self.void is not None:
+            claim = f"does not hold, because {self.void.sentence}; otherwise it would be {claim}"
+        return f"{claim}, {needs}{self.generator_suffix}"
 
     @property
     def sentence(self) -> str:
@@ -252,22 +258,20 @@ class Guarantee:
         condition = "whatever the answers are"
         if self.condition is not None:
             condition = f"provided that {self.condition}"
+        prefix = ""
+        verb = "change"
+        if self.void is not None:
+            prefix = f"does not hold, because {self.void.sentence}; otherwise, "
+            verb = "would change"
         return (
-            f"{self.void_prefix}against {self.adversary}, the odds between two possible answers of "
-            f"a user change by at most a factor of {factor} (epsilon "
+            f"{prefix}against {self.adversary}, the odds between two possible answers of a user "
+            f"{verb} by at most a factor of {factor} (epsilon "
             f"{format_rounded_up(self.epsilon, 4)}){exception}, "
-            f"{condition}{self.assumption_suffix}."
+            f"{condition}{self.generator_suffix}."
         )
 
     @property
-    def void_prefix(self) -> str:
-        """Text in front of a guarantee that does not hold; empty for all others."""
-        if self.void is None:
-            return ""
-        return f"does not hold, because {self.void.sentence}; otherwise it would be "
-
-    @property
-    def assumption_suffix(self) -> str:
+    def generator_suffix(self) -> str:
         """Text after a guarantee whose delta is too small for digits; empty for all others."""
         if 0 < self.delta < SMALLEST_STATED:
             return f", assuming that {GENERATOR_ASSUMPTION}"

@@ -16,6 +16,8 @@ MISSING_LOOKALIKES = {
     "na", "n/a", "#n/a", "nan", "nat", "null", "none", "nil", "-", "--", "?", "missing", "unknown",
 }  # fmt: skip
 
+TRUTH_VALUES = frozenset({"true", "false"})
+
 
 def text_of(value: object) -> str:
     """The text by which a value is compared; 20.0 reads as 20, so that floats match integers."""
@@ -38,7 +40,7 @@ def explain_mismatches(cells: Sequence[object], domain: Domain) -> str:
             numbers.add(number)
         dates_expected = dates_expected or isinstance(item, datetime.date)
 
-    other_case = same_number = lookalikes = dates = 0
+    other_case = same_number = lookalikes = dates = truths = 0
     for cell in cells:
         text = text_of(cell)
         # A cell may count for several reasons: each is a hint, not a diagnosis.
@@ -46,6 +48,7 @@ def explain_mismatches(cells: Sequence[object], domain: Domain) -> str:
         same_number += _parse_number(text) in numbers
         lookalikes += text.casefold() in MISSING_LOOKALIKES
         dates += isinstance(cell, datetime.date) and not dates_expected
+        truths += text.casefold() in TRUTH_VALUES and TRUTH_VALUES.isdisjoint(folded)
 
     counts = {
         "differ from an item only in upper and lower case": other_case,
@@ -54,6 +57,8 @@ def explain_mismatches(cells: Sequence[object], domain: Domain) -> str:
             lookalikes
         ),
         "are dates, but the items are text: write both in the same way, as 2024-12-31": dates,
+        "are true or false, but the items are not: write them like the items; in pandas, "
+        "df[column].map({True: 'yes', False: 'no'})": truths,
     }
     reasons = [f"{count:,} of them {reason}. " for reason, count in counts.items() if count]
     return "".join(reasons) + domain.numbering

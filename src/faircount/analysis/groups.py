@@ -160,6 +160,10 @@ class GroupedHistogram(Frequencies):
         used = {result.topology for result in self._results}
         return used.pop() if len(used) == 1 else None
 
+    def _describe_route(self) -> str:
+        # As in the histogram of a table without groups.
+        return ""
+
     @property
     def requested(self) -> dict[str, float | None]:
         """The largest budget of a group: nobody is in two of them."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from faircount.accounting.conditions import AssumptionCode, assume
+from faircount.accounting.conditions import ConditionCode, condition_of
 from faircount.analysis.groups import (
     DEFAULT_WEIGHTS,
     WEIGHTS,
@@ -37,10 +37,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Result):
-    """A result of a table, whose guarantee includes what the treatment of its rows assumes.
+    """A result of a table, whose guarantee includes what the treatment of its rows requires.
 
     mechanism, aggregate, included, facts: as in `Result`
-    assumptions: conditions of the guarantee that follow from how rows were treated
+    conditions:  what the guarantee requires because of how rows were treated
     notes:       what a reader must know, one sentence each
     asked:       the epsilon and delta that were asked for
     """
@@ -53,6 +53,10 @@ class Histogram(Result):
         """The budget that was asked for; the guarantee says what is really spent."""
         epsilon, delta = self.asked
         return {"epsilon": epsilon, "delta": delta}
+
+    def _describe_route(self) -> str:
+        # Whoever analyses a table did not choose how shares travel in memory.
+        return ""
 
     def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -95,7 +99,8 @@ def histogram(
     epsilon: privacy loss of the release; with `groups` a mapping from level to epsilon
     delta: probability that the privacy loss exceeds epsilon
     domain: the public list of items: labels, a number of items, the path of a file with one item a
-        line, or a categorical column or dtype, whose categories then are public
+        line, or a categorical column or dtype, whose categories then are public. It must not come
+        from the answers, as frame["city"].unique() does: no noise hides that an answer is listed
     domain_from_data: take the list from the answers; the guarantee does not cover it
     mechanism: a name, or "auto" for the one that `plan` recommends
     floor: minimum number of other people known to choose each item, without looking at the answers
@@ -115,7 +120,7 @@ def histogram(
     weights: weights of the estimate beside (`if_alike`), which assumes that the groups answer
         alike: "total" (the default), "vwa", "owa", or "uwa" for none. "cpa" runs one survey of
         everybody at the smallest epsilon instead
-    anyway: run even if the error exceeds the average frequency
+    anyway: run even if the error is so large that nothing is learned
     ledger, population: a budget, given by its file (see `LedgerFile`) and the people it belongs to;
         it is charged before noise is drawn, and if it does not suffice the run is refused
     entropy: randomness other than the operating system's, for simulations only
@@ -155,8 +160,8 @@ def histogram(
     if groups is None:
         if epsilon is None or isinstance(epsilon, Mapping):
             raise ParameterError(
-                "give epsilon, one number; several of them need groups=, the column that tells "
-                "which applies"
+                "give epsilon, such as epsilon=1.0; several values need groups=, the column that "
+                "tells which applies"
             )
         # Planned from the number of users and items, never from what they answered: a choice that
         # depends on answers would tell about them.
@@ -168,8 +173,8 @@ def histogram(
     members_of = _split([cells[groups][row] for row in prepared.kept.tolist()], epsilon)
     # Sizes of groups, or the smallest level that occurs, are published exactly, so the guarantee
     # holds only if they are public anyway.
-    membership = assume(AssumptionCode.PUBLIC_GROUPS_BY, column=str(groups))
-    prepared = replace(prepared, assumptions=(*prepared.assumptions, membership))
+    membership = condition_of(ConditionCode.PUBLIC_GROUPS_BY, column=str(groups))
+    prepared = replace(prepared, conditions=(*prepared.conditions, membership))
     if weights == "cpa":
         # Whoever was promised the least loss gets it, because all are in one release.
         strictest = min(level_epsilon for level_epsilon, _ in members_of.values())
@@ -305,7 +310,7 @@ def _run_survey(
         result.aggregate,
         result.included,
         result.facts,
-        assumptions=prepared.assumptions,
+        conditions=prepared.conditions,
         asked=(survey.terms.epsilon, survey.terms.delta),
     )
     return replace(made, notes=(*prepared.notes, *warnings, *survey.terms.cautions(made)))

@@ -14,6 +14,7 @@ same people.
 """
 
 import os
+import shlex
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -34,10 +35,6 @@ from faircount.protocol.survey.stored_ledger import decode, encode
 
 # Characters of a population's name, and of the label of a charge.
 MAX_NAME_LENGTH = 200
-
-_HOW_TO_CREATE = (
-    "create it with faircount budget FILE --population NAME --epsilon TOTAL --delta TOTAL"
-)
 
 _NO_LOCKS = (
     "two runs at once could both spend what is left, so keep the ledger on a local disk of a Unix "
@@ -92,7 +89,9 @@ class LedgerFile:
         try:
             lines = self.path.read_bytes().splitlines()
         except FileNotFoundError:
-            raise FaircountError(f"there is no ledger {self.path}: {_HOW_TO_CREATE}") from None
+            raise FaircountError(
+                f"there is no ledger {self.path}: {self._how_to_create('NAME')}"
+            ) from None
         except OSError as problem:
             raise FaircountError(
                 f"{self.path} cannot be read: {describe_os_error(problem)}"
@@ -117,7 +116,16 @@ class LedgerFile:
                 return ledger
         known = ", ".join(repr(ledger.population) for ledger in found) or "none"
         raise FaircountError(
-            f"{self.path} has no population {population!r}, only {known}: {_HOW_TO_CREATE}"
+            f"{self.path} has no population {population!r}, only {known}: "
+            f"{self._how_to_create(shlex.quote(population))}"
+        )
+
+    def _how_to_create(self, population: str) -> str:
+        """The command that makes a budget in this file."""
+        file = shlex.quote(str(self.path))
+        return (
+            f"create it with faircount budget {file} --population {population} --epsilon TOTAL "
+            "--delta TOTAL"
         )
 
     def change(self, population: str, change: Callable[[Ledger], Ledger]) -> Ledger:

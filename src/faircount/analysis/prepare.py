@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from faircount.accounting.conditions import ROWS_ARE_PEOPLE, AssumptionCode, Condition, assume
+from faircount.accounting.conditions import ROWS_ARE_PEOPLE, Condition, ConditionCode, condition_of
 from faircount.analysis.cells import explain_mismatches, text_of
 from faircount.analysis.coded_column import CodedColumn, take
 from faircount.core.arrays import Ints
@@ -33,8 +33,8 @@ from faircount.core.domain import ONE_VALUE_PER_CELL, Domain, is_missing
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 
 _PUBLIC = {
-    "missing": assume(AssumptionCode.PUBLIC_MISSING),
-    "outside": assume(AssumptionCode.PUBLIC_OUTSIDE),
+    "missing": condition_of(ConditionCode.PUBLIC_MISSING),
+    "outside": condition_of(ConditionCode.PUBLIC_OUTSIDE),
 }
 """What leaving such rows out shows, by the kind of row."""
 
@@ -143,7 +143,7 @@ class Rules:
         return tuple(sentences)
 
     @property
-    def assumptions(self) -> tuple[Condition, ...]:
+    def conditions(self) -> tuple[Condition, ...]:
         """Conditions of the guarantee where users are left out because of their answer."""
         return tuple(
             condition for kind, condition in _PUBLIC.items() if getattr(self, kind) == DROP
@@ -158,7 +158,8 @@ _DROPPING = (
 _ADVICE = {
     "missing": "Count them as an item of the list: --missing other --other ITEM. "
     + _DROPPING.format(kind="missing"),
-    "outside": "Add those answers to the list, or count them as one of its items: --other ITEM. "
+    "outside": "In pandas, set(df[column]) - set(domain) shows them. Add them to the list, if it "
+    "may be known that they are possible, or count them as one of its items: --other ITEM. "
     + _DROPPING.format(kind="outside"),
 }
 
@@ -171,14 +172,14 @@ class Prepared:
     positions:   the position of every user's answer in the list of items
     kept:        the rows of the table that these answers come from
     notes:       what a reader of the result must know
-    assumptions: conditions of the guarantee
+    conditions: conditions of the guarantee
     """
 
     domain: Domain
     positions: Ints
     kept: Ints
     notes: tuple[str, ...] = ()
-    assumptions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 def prepare(
@@ -192,10 +193,10 @@ def prepare(
     """Encode the answer of every user as a position in the list of items."""
     rules = rules or Rules()
     notes: tuple[str, ...] = ()
-    assumptions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     if users is None:
         rows = np.arange(len(answers))
-        assumptions = (ROWS_ARE_PEOPLE,)
+        conditions = (ROWS_ARE_PEOPLE,)
     else:
         rows = first_rows(users)
         if rows.size < len(users):
@@ -203,9 +204,9 @@ def prepare(
                 check_rows_agree(users, answers)
             notes = ("of users with several rows the first counts",)
     if from_data:
-        assumptions = (assume(AssumptionCode.PUBLIC_ITEMS), *rules.assumptions, *assumptions)
+        conditions = (condition_of(ConditionCode.PUBLIC_ITEMS), *rules.conditions, *conditions)
     else:
-        assumptions = (*rules.assumptions, *assumptions)
+        conditions = (*rules.conditions, *conditions)
 
     domain = item_list(items, answers, from_data)
     cells = take(answers, rows)
@@ -215,7 +216,7 @@ def prepare(
         raise AnswerError(
             "no user has an answer on the list: check the column and the list of items"
         )
-    return Prepared(domain, codes[kept], rows[kept], notes + rules.notes, assumptions)
+    return Prepared(domain, codes[kept], rows[kept], notes + rules.notes, conditions)
 
 
 def first_rows(users: Sequence[object]) -> Ints:

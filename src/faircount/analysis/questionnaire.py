@@ -5,17 +5,18 @@ from typing import Any
 
 from faircount.accounting.conditions import ROWS_ARE_PEOPLE
 from faircount.analysis.prepare import first_rows
-from faircount.analysis.read import ColumnName, check_rows_are_people, columns
+from faircount.analysis.read import ColumnName, NoColumnError, check_rows_are_people, columns
 from faircount.analysis.run import charge
 from faircount.analysis.sheets import count_cells
+from faircount.analysis.terms import RUN_NEVERTHELESS
 from faircount.core.arguments import explain_arguments
 from faircount.core.entropy import Entropy, SeededStream, SystemEntropy
-from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.questions.form import as_form
+from faircount.core.errors import AnswerError, ParameterError, RefusedError
+from faircount.core.questions.form import Form, as_form
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.joint_noise.mechanism import JointNoise
-from faircount.planning.question import cautions
-from faircount.planning.questionnaire import make_plan
+from faircount.planning.questionnaire import JointPlan, make_plan
+from faircount.planning.request import cautions
 
 _EXAMPLE = (
     'fc.questionnaire(frame, [{"kind": "yes", "text": "Would you recommend us?", '
@@ -33,6 +34,7 @@ def questionnaire(
     encoding: str | None = None,
     ledger: Any = None,
     population: str | None = None,
+    anyway: bool = False,
     entropy: Entropy | None = None,
 ) -> QuestionnaireResult:
     """Estimate privately what people answered to several questions; every row is a person.
@@ -49,6 +51,7 @@ def questionnaire(
     encoding: of a CSV file; UTF-8 by default
     ledger, population: a budget, given by its file (see `LedgerFile`) and the people it belongs to;
         it is charged before noise is drawn, and if it does not suffice the run is refused
+    anyway: run even if the error of a question is so large that nothing is learned about it
     entropy: randomness other than the operating system's, for simulations only
     returns: the estimates of every question with intervals, and the guarantee
 
@@ -75,16 +78,13 @@ def questionnaire(
     names: list[ColumnName | None] = []
     for place in form.sources:
         names += place.columns
-    if user is None:
-        check_rows_are_people(table)
-        found = columns(table, names, encoding)
-    else:
-        *found, people = columns(table, [*names, user], encoding)
-        _check_one_row_each(people)
+    found = _read_columns(table, names, form, user, encoding)
     # The plan looks at the questions and the number of people, never at an answer.
-    mechanism = make_plan(form, len(found[0]), epsilon).mechanism
+    plan = make_plan(form, len(found[0]), epsilon)
+    mechanism = plan.mechanism
     # Before the budget is charged: answers that cannot be read must cost nothing.
     cells = count_cells(form, found)
+    warnings = check_informative(plan, anyway)
     _rehearse(mechanism)
     facts = {} if isinstance(source, SystemEntropy) else {"simulation": True}
     label = f"questionnaire, {len(form.questionnaire)} questions"
@@ -97,8 +97,46 @@ def questionnaire(
         mechanism.n,
         facts,
         () if user is not None else (ROWS_ARE_PEOPLE,),
-        cautions(mechanism.epsilon, 0.0),
+        (*warnings, *cautions(mechanism.epsilon, 0.0)),
     )
+
+
+def _read_columns(
+    table: Any,
+    names: list[ColumnName | None],
+    form: Form,
+    user: ColumnName | None,
+    encoding: str | None,
+) -> Sequence[Sequence[Any]]:
+    """The columns with the answers; every row must be another person."""
+    try:
+        if user is None:
+            check_rows_are_people(table)
+            return columns(table, names, encoding)
+        *found, people = columns(table, [*names, user], encoding)
+    except NoColumnError as problem:
+        texts = {question.text for question in form.questionnaire.questions}
+        if problem.name not in texts:
+            raise
+        raise AnswerError(
+            f"{problem}. Without a field column, a question takes the column that is named like "
+            "its text: add column to the question"
+        ) from None
+    _check_one_row_each(people)
+    return found
+
+
+def check_informative(plan: JointPlan, anyway: bool) -> tuple[str, ...]:
+    """Refuse questions about which nothing would be learned.
+
+    With `anyway` the warning is returned instead, to be noted with the result.
+    """
+    if not plan.objection:
+        return ()
+    warning = f"do not run this: {plan.objection}"
+    if not anyway:
+        raise RefusedError(f"{warning}. {RUN_NEVERTHELESS}")
+    return (warning,)
 
 
 def _rehearse(mechanism: JointNoise) -> None:

@@ -29,6 +29,14 @@ LIST_METHODS = ("to_pylist", "to_list", "tolist")
 ColumnName = Hashable
 
 
+class NoColumnError(AnswerError):
+    """A table has no column of this name."""
+
+    def __init__(self, name: ColumnName, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
 def columns(
     table: Any, names: Sequence[ColumnName | None], encoding: str | None = None
 ) -> list[Sequence[object]]:
@@ -141,7 +149,7 @@ def _check_column(name: ColumnName, header: Sequence[object], source: str) -> No
         for column in header:
             if _read_alike(column, name):
                 advice = f"; did you mean {column!r}?"
-        raise AnswerError(f"{source} has no column {name!r}; it has {known}{advice}")
+        raise NoColumnError(name, f"{source} has no column {name!r}; it has {known}{advice}")
 
 
 def _read_alike(column: object, name: ColumnName) -> bool:

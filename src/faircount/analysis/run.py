@@ -138,7 +138,7 @@ def run(
             result = _add_shares(positions, survey, parties, source, progress)
         else:
             result = _play_protocol(chosen, positions, survey, source, progress)
-    return replace(result, facts={**result.facts, **facts}, assumptions=(ROWS_ARE_PEOPLE,))
+    return replace(result, facts={**result.facts, **facts}, conditions=(ROWS_ARE_PEOPLE,))
 
 
 def charge(
@@ -162,7 +162,7 @@ def _check_provable(mechanism: Mechanism, topology: str | None) -> None:
     if not mechanism.proven:
         raise ParameterError(
             f"{mechanism.name}: no proof can tell a user's own noise from a manipulated vote; "
-            "choose ServerJoint, ServerCoins or PlacedCoins, or leave proofs out"
+            "choose ServerJoint, ServerLaplace, ServerCoins or PlacedCoins, or leave proofs out"
         )
     if topology not in (None, "servers"):
         raise ParameterError(
@@ -228,8 +228,12 @@ def _play_protocol(
     result = play(positions, survey, topology, entropy=entropy, progress=progress, **options)
     # A frequency mechanism counts the answers to one question.
     votes = result.count_votes()
+    facts = {**votes.facts, "played_here": True}
+    # All clients were ours. Without proofs only the rows can be wrong, which no report can tell.
+    if not survey.proven:
+        del facts["validity"]
     # A survey spells all items as text; here they are what the caller's data has.
-    return replace(votes, mechanism=replace(votes.mechanism, items=survey.domain))
+    return replace(votes, mechanism=replace(votes.mechanism, items=survey.domain), facts=facts)
 
 
 def _epsilon_to_publish(survey: FrequencyMechanism) -> float:

@@ -11,9 +11,14 @@ from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.option import make_option, percent
 from faircount.planning.plan import compare_mechanisms
-from faircount.planning.question import Question, cautions
+from faircount.planning.request import PlanRequest, cautions
 
 AUTO = "auto"
+
+RUN_NEVERTHELESS = (
+    "To run it nevertheless, and spend the budget, use --anyway (anyway=True in Python)"
+)
+"""Stands after every refusal of a result from which nothing would be learned."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class Terms:
                 raise ParameterError(
                     f"mechanism must be {AUTO} or one of {', '.join(known)}, not {self.mechanism!r}"
                 )
-            question = Question(
+            request = PlanRequest(
                 positions.size,
                 items,
                 self.epsilon,
@@ -69,7 +74,7 @@ class Terms:
                 colluding=self.colluding,
             )
             # A mechanism that the analyst names is held to the same budget as a recommended one.
-            chosen = make_option(known[self.mechanism], question)
+            chosen = make_option(known[self.mechanism], request)
             reason = f"{self.mechanism}: {chosen.reason}"
         if chosen is None or chosen.mechanism is None:
             raise RefusedError(reason)
@@ -100,10 +105,7 @@ def check_worthwhile(surveys: Sequence[PlannedSurvey], items: int, anyway: bool)
         f"item's {percent(1 / items)}; ask more users, offer fewer items or allow a larger epsilon"
     )
     if not anyway:
-        raise RefusedError(
-            f"{warning}. To run it nevertheless, and spend the budget, use --anyway (anyway=True "
-            "in Python)"
-        )
+        raise RefusedError(f"{warning}. {RUN_NEVERTHELESS}")
     return (warning,)
 
 

@@ -212,7 +212,7 @@ def _survey_in_memory(epsilon: float) -> None:
     import faircount as fc
     from faircount.cli.show import console, print_bars, print_notes
     from faircount.estimation.presentation import REPETITION
-    from faircount.planning.question import cautions
+    from faircount.planning.request import cautions
 
     cities = list(CITIES)
     # The order of the answers is fixed, so that only the noise differs between two calls.

@@ -36,7 +36,7 @@ ALMOST_IMPOSSIBLE = 1e-4
 COLUMNS = {
     "mechanism": "a way to randomize answers; the name to use with `faircount run --mechanism`",
     "topology": "how shares travel; listed twice: a mechanism that differs in servers; -: none",
-    "95% error": "19 of 20 estimates of an average item are closer, as a share of the users",
+    "95% error": "19 of 20 estimates of an average item are closer, in percent of the users",
     "std. error": "standard error of an average item",
     "users": "the fewest users who reach the target error",
     "bytes": "what a user sends in total",
@@ -148,7 +148,7 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
 @click.option(
     "--target-error",
     type=float,
-    help="Wanted 95% error, as a share. Shows how many users each mechanism needs for it.",
+    help="Wanted 95% error as a fraction: 0.02 is ±2%. Shows how many users each mechanism needs.",
 )
 @click.option(
     "--all",
@@ -181,14 +181,15 @@ def plan(
 ) -> None:
     """Say how accurate a result will be, and whether to run the survey at all.
 
-    Every mechanism is compared at the same privacy budget; --all shows them. Errors are shares of
-    those who respond, for an average item, and come from privacy noise alone. The exit code is 3 if
-    the plan advises against the survey.
+    Every mechanism is compared at the same privacy budget; --all shows them. Errors are in percent
+    of those who respond, for an average item, and come from privacy noise alone. The exit code is 3
+    if the plan advises against it.
     """
     if questionnaire is not None:
         from faircount.cli.questionnaire import plan_questionnaire
 
-        plan_questionnaire(context, questionnaire)
+        if not plan_questionnaire(context, questionnaire):
+            raise click.exceptions.Exit(DO_NOT_RUN)
         return
     if levels is not None or shares is not None:
         if groups_file is not None or epsilon is not None:
@@ -255,7 +256,7 @@ def _plan_survey(options: dict[str, Any], plot: Path | None, with_all: bool, as_
     if plot is not None:
         from faircount.planning.drawing import plan_file
 
-        plan_file(made.question, plot)
+        plan_file(made.request, plot)
     if as_json:
         print_json(made.to_dict())
     else:
@@ -269,19 +270,19 @@ def _show(out: "Console", made: "Plan", with_all: bool) -> None:
     from faircount.cli.show import print_notes
     from faircount.planning.promise import promise_to_participants
 
-    question = made.question
+    request = made.request
     releases = "one release"
-    if question.releases > 1:
-        releases = f"all {question.releases} releases together"
-    budget = f"epsilon {question.epsilon:g} and delta {question.delta:g}"
-    out.print(f"{question.users_in_words}, {question.items} items, {budget} for {releases}\n")
+    if request.releases > 1:
+        releases = f"all {request.releases} releases together"
+    budget = f"epsilon {request.epsilon:g} and delta {request.delta:g}"
+    out.print(f"{request.users_in_words}, {request.items} items, {budget} for {releases}\n")
     # The recommendation comes before the comparison: most readers need nothing else.
     _show_verdict(out, made)
     if made.forecast is not None:
         # What an owner decides first, in the words of `faircount survey create`.
         needed = filter(None, (made.forecast.minimum_sentence, made.forecast.chance_sentence))
         out.print(f"\n{' '.join(needed)} {made.forecast.terms}", markup=False)
-        promise = promise_to_participants(question.epsilon, question.delta)
+        promise = promise_to_participants(request.epsilon, request.delta)
         out.print(f"\nParticipants will read: {promise}", markup=False)
     if with_all:
         _show_comparison(out, made)
@@ -332,12 +333,12 @@ def _capitalize(sentence: str) -> str:
 
 
 def _describe_assumptions(made: "Plan") -> str:
-    question = made.question
+    request = made.request
     insiders = "1 insider (a participant who reads the result)"
-    if question.insiders > 1:
-        insiders = f"{question.insiders:,} insiders (participants who pool what they know)"
-    dropouts = f", {question.lost:,} may not respond" if question.lost else ""
-    floor = f"; floor {question.floor:,}" if question.floor else ""
+    if request.insiders > 1:
+        insiders = f"{request.insiders:,} insiders (participants who pool what they know)"
+    dropouts = f", {request.lost:,} may not respond" if request.lost else ""
+    floor = f"; floor {request.floor:,}" if request.floor else ""
     return f"safe against {insiders}{dropouts}{floor}; assumes: {made.assumption}"
 
 
@@ -345,7 +346,7 @@ def _show_table(out: "Console", made: "Plan") -> None:
     """The mechanisms that can be used, and below them what every column shows."""
     from faircount.cli.show import make_definitions, make_table
 
-    target = made.question.target_error
+    target = made.request.target_error
     columns = dict(COLUMNS)
     headings = list(COLUMNS)
     if target is None:
@@ -428,10 +429,10 @@ def _show_completion(out: "Console", made: "Plan") -> None:
 
     if not made.endings or made.loss is None:
         return
-    question = made.question
+    request = made.request
     out.print(
         f"\n[bold]Chance to complete[/bold], if each visit is missed with probability "
-        f"{made.loss:.3g} and {made.fewest:,} of {question.users:,} users must stay"
+        f"{made.loss:.3g} and {made.fewest:,} of {request.users:,} users must stay"
     )
     out.print(
         make_definitions(
@@ -487,7 +488,7 @@ def _show_groups(made: "GroupsPlan") -> None:
         # A group without a sound mechanism is named in the verdict.
         if best is None:
             continue
-        size = [f"{group.question.users:,}", f"{group.question.epsilon:g}"]
+        size = [f"{group.request.users:,}", f"{group.request.epsilon:g}"]
         error = percent((group.forecast or best).standard_error or 0)
         rows.append([name, *size, best.name, error, _format_parameters(best.parameters)])
     headings = ["group", "users", "epsilon", "mechanism", "std. error", "parameters"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Options of `faircount run` and `faircount plan` that a questionnaire has a use for.
 RUN_OPTIONS = {
     "table", "questionnaire", "epsilon", "encoding", "user", "ledger", "population", "level",
-    "as_json", "out", "csv_file", "plot", "simulate_seed",
+    "as_json", "out", "csv_file", "plot", "simulate_seed", "anyway",
 }  # fmt: skip
 PLAN_OPTIONS = {"questionnaire", "purpose", "users", "epsilon", "as_json"}
 SURVEY_OPTIONS = {"minimum", "response_rate", "colluding", "with_all"}
@@ -59,6 +59,7 @@ def run_questionnaire(
         user=given["user"],
         encoding=given["encoding"],
         ledger=account,
+        anyway=given["anyway"],
         entropy=None if seed is None else SeededStream(seed),
     )
     document = result.to_dict(level)
@@ -91,8 +92,8 @@ def refuse_others(context: click.Context, known: set[str]) -> None:
             )
 
 
-def plan_questionnaire(context: click.Context, questions: Path) -> None:
-    """Print groups, shares of epsilon and errors of a questionnaire."""
+def plan_questionnaire(context: click.Context, questions: Path) -> bool:
+    """Print groups, shares of epsilon and errors of a questionnaire; whether to ask it at all."""
     from faircount.cli.show import console, print_json
     from faircount.core.questions.form import read_form
     from faircount.planning.questionnaire import make_plan
@@ -104,23 +105,38 @@ def plan_questionnaire(context: click.Context, questions: Path) -> None:
         raise FaircountError("give --users, the number of people, and --epsilon for all answers")
     form = read_form(questions)
     if is_survey:
-        _plan_survey(form, given)
-        return
+        return _plan_survey(form, given)
     plan = make_plan(form, given["users"], given["epsilon"])
+    is_worthwhile = not plan.objection
     if given["as_json"]:
-        print_json({"purpose": "table", **plan.to_dict()})
-        return
+        verdict = _describe_verdict(plan.objection, "run this")
+        print_json({"purpose": "table", **plan.to_dict(), **verdict})
+        return is_worthwhile
     out = console()
     out.print(
         f"{plan.users:,} users, epsilon {plan.mechanism.epsilon:g} for all answers of a person "
         "together, on a table",
         markup=False,
     )
+    _show_objection(out, plan.objection)
     show_question_errors(out, plan)
     show_advice(out, plan)
+    return is_worthwhile
 
 
-def _plan_survey(form: "Form", given: dict[str, Any]) -> None:
+def _describe_verdict(objection: str, approval: str) -> dict[str, Any]:
+    """The advice as the plan of one question gives it, for JSON."""
+    verdict = f"do not run this: {objection}" if objection else approval
+    return {"verdict": verdict, "worthwhile": not objection}
+
+
+def _show_objection(out: "Console", objection: str) -> None:
+    """Print the advice not to ask these questions, where there is a reason."""
+    if objection:
+        out.print(f"\n[bold]Verdict:[/bold] do not run this: {objection}.")
+
+
+def _plan_survey(form: "Form", given: dict[str, Any]) -> bool:
     """Plan a survey with these questions as `survey create` does, and compare other topologies."""
     from faircount.cli.show import console, print_json
     from faircount.core.validation import expected_users, share_of_users
@@ -142,14 +158,17 @@ def _plan_survey(form: "Form", given: dict[str, Any]) -> None:
     # What `survey create` would run without further options decides whether there is a plan.
     if expected is None or expected.sheet is None:
         raise RefusedError(ways[0].reason)
+    is_worthwhile = not expected.objection
     if given["as_json"]:
         topologies = [way.to_dict() for way in ways]
         document = {**expected.sheet.to_dict(), **expected.to_dict(), "topologies": topologies}
-        print_json({"purpose": "survey", **document})
-        return
+        verdict = _describe_verdict(expected.objection, "run this survey")
+        print_json({"purpose": "survey", **document, **verdict})
+        return is_worthwhile
     out = console()
     _show_survey(out, expected)
     _show_ways(out, ways, given["with_all"])
+    return is_worthwhile
 
 
 def _show_ways(out: "Console", ways: "Sequence[SheetWay]", with_all: bool) -> None:
@@ -193,9 +212,11 @@ def _show_survey(out: "Console", expected: "Forecast") -> None:
     noise = sheet.mechanism
     out.print(
         f"{expected.invited:,} people invited, epsilon {noise.epsilon:g} for all answers of a "
-        f"person together\n\n{expected.description}",
+        "person together",
         markup=False,
     )
+    _show_objection(out, expected.objection)
+    out.print(f"\n{expected.description}", markup=False)
     show_question_errors(out, sheet)
     # The largest of all groups, because the promise must hold for every answer.
     single = max(float(group.epsilon) for group in noise.groups)

@@ -130,7 +130,9 @@ RULE = click.Choice(["refuse", "drop", "other"])
     "variance (total), by noise variance (vwa, or owa, solved numerically), or none (uwa). "
     "Instead, cpa runs one survey of everybody at the smallest epsilon.  [default: total]",
 )
-@click.option("--anyway", is_flag=True, help="Run even if the error exceeds the average frequency.")
+@click.option(
+    "--anyway", is_flag=True, help="Run even if the error is so large that nothing is learned."
+)
 # The budget that this run is charged to. Without one nobody adds up what several runs spend.
 @click.option(
     "--ledger", type=FILE, help="Charge the budget in this file first: see faircount budget."

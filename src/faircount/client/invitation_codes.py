@@ -80,11 +80,13 @@ def read_invitation(text: str, server: str | None = None) -> tuple[str, Code]:
     if "://" in text:
         address, _, fragment = text.partition("#")
         return server_address(server or address), read_code(fragment)
+    # First of all: whoever pasted something else needs no address.
+    code = read_code(text)
     if server is None:
         raise ParameterError(
             "a code alone does not name the server: give the link, or the server's address too"
         )
-    return server_address(server), read_code(text)
+    return server_address(server), code
 
 
 def server_address(text: str) -> str:

@@ -228,7 +228,7 @@ def _previews(found: Advice) -> list[dict[str, Any]]:
         error = 100 * found.half_width_95
         alone = {"number": 1, "group": 1, "epsilon": found.requirements.epsilon, "target": None}
         return [{**alone, "error": error, "unit": "points", "is_useless": not found.is_informative}]
-    useless = {line.number for line in found.uninformative}
+    useless = {line.number for line in found.sheet.uninformative}
     previews = []
     questions = found.requirements.questionnaire.questions
     for line, question in zip(found.sheet.lines, questions, strict=True):

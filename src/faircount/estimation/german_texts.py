@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from datetime import datetime
 
-from faircount.accounting.conditions import Assumption, AssumptionCode, Condition
+from faircount.accounting.conditions import Clause, Condition, ConditionCode
 from faircount.accounting.guarantee import (
     AdversaryCode,
     Guarantee,
@@ -56,26 +56,26 @@ _GERMAN_RELATIONS: Mapping[Relation, str] = {
     Relation.ZERO_OUT: "bei einer fehlenden Antwort einer Person",
 }
 
-# The names in braces are those of an assumption's values; a test fills in all of them.
-_GERMAN_CONDITIONS: Mapping[AssumptionCode, str] = {
-    AssumptionCode.FLOOR: "jede Antwort wird von mindestens {floor} anderen Personen gewählt",
-    AssumptionCode.NOBODY_LEFT_OUT: "der Koordinator (S1) lässt niemanden wegen der gemeldeten "
+# The names in braces are those of a clause's values; a test fills in all of them.
+_GERMAN_CONDITIONS: Mapping[ConditionCode, str] = {
+    ConditionCode.FLOOR: "jede Antwort wird von mindestens {floor} anderen Personen gewählt",
+    ConditionCode.NOBODY_LEFT_OUT: "der Koordinator (S1) lässt niemanden wegen der gemeldeten "
     "Antworten aus",
-    AssumptionCode.NO_HELPER_LOOKS: "keine helfende Person sieht nach, was sie bekommt",
-    AssumptionCode.S1_NOISE: "der Koordinator (S1) fügt sein Rauschen hinzu und hält es geheim",
-    AssumptionCode.S2_NOISE: "der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
-    AssumptionCode.EITHER_NOISE: "der Koordinator (S1) oder der Aggregator (S2) fügt sein Rauschen "
+    ConditionCode.NO_HELPER_LOOKS: "keine helfende Person sieht nach, was sie bekommt",
+    ConditionCode.S1_NOISE: "der Koordinator (S1) fügt sein Rauschen hinzu und hält es geheim",
+    ConditionCode.S2_NOISE: "der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
+    ConditionCode.EITHER_NOISE: "der Koordinator (S1) oder der Aggregator (S2) fügt sein Rauschen "
     "hinzu und hält es geheim",
-    AssumptionCode.PUBLIC_GROUPS: "es ist öffentlich, in welcher Gruppe eine Person ist",
-    AssumptionCode.PUBLIC_GROUPS_BY: "es ist öffentlich, in welcher Gruppe eine Person ist (Spalte "
+    ConditionCode.PUBLIC_GROUPS: "es ist öffentlich, in welcher Gruppe eine Person ist",
+    ConditionCode.PUBLIC_GROUPS_BY: "es ist öffentlich, in welcher Gruppe eine Person ist (Spalte "
     "{column})",
-    AssumptionCode.ONE_GROUP: "niemand nimmt in zwei der Gruppen teil",
-    AssumptionCode.PUBLIC_ITEMS: "die Liste der Antworten ist öffentlich",
-    AssumptionCode.PUBLIC_MISSING: "es ist öffentlich, wer keine Antwort hat",
-    AssumptionCode.PUBLIC_OUTSIDE: "es ist öffentlich, wer eine Antwort außerhalb der Liste hat",
-    AssumptionCode.ROWS_ARE_PEOPLE: "jede Zeile ist eine andere Person",
-    AssumptionCode.ONE_OPERATOR: "niemand, der beide Server betreibt, fügt deren Anteile zusammen",
-    AssumptionCode.OTHER: "{text}",
+    ConditionCode.ONE_GROUP: "niemand nimmt in zwei der Gruppen teil",
+    ConditionCode.PUBLIC_ITEMS: "die Liste der Antworten ist öffentlich",
+    ConditionCode.PUBLIC_MISSING: "es ist öffentlich, wer keine Antwort hat",
+    ConditionCode.PUBLIC_OUTSIDE: "es ist öffentlich, wer eine Antwort außerhalb der Liste hat",
+    ConditionCode.ROWS_ARE_PEOPLE: "jede Zeile ist eine andere Person",
+    ConditionCode.ONE_OPERATOR: "niemand, der beide Server betreibt, fügt deren Anteile zusammen",
+    ConditionCode.OTHER: "{text}",
 }
 
 
@@ -102,8 +102,8 @@ class GermanWords(ResultWords):
         "und er schützt niemanden."
     )
     outside_note = (
-        f"{OUTSIDE_MARK} das Rauschen hat diese Schätzung unter 0\u00a0% oder über 100\u00a0% "
-        "verschoben, wo das Intervall endet: Lesen Sie das Intervall"
+        f"{OUTSIDE_MARK} das Rauschen hat diese Schätzung aus dem möglichen Bereich geschoben: "
+        "Lesen Sie das Intervall, das innerhalb bleibt"
     )
     repetition = (
         "jede weitere Umfrage unter denselben Personen kostet wieder Privatheit: Die Verluste "
@@ -177,7 +177,7 @@ class GermanWords(ResultWords):
 
     def condition(self, condition: Condition) -> str:
         """What must be true for a guarantee to hold."""
-        return "; ".join(map(_assumption, condition.assumptions))
+        return "; ".join(map(_clause, condition.clauses))
 
     def certainty(self, sure: float) -> str:
         """What the guarantee means for one person: how sure of the answer anybody can become."""
@@ -336,18 +336,21 @@ def _adversary(guarantee: Guarantee) -> str:
     adversary = guarantee.adversary
     if not adversary.insiders:
         return _GERMAN_ADVERSARIES[adversary.code]
-    colluding = f"{adversary.insiders} Teilnehmende, die zusammenarbeiten und das Ergebnis lesen"
+    # As in English: the claim holds against all of them, nobody is said to have colluded.
+    colluding = (
+        f"beliebige {adversary.insiders} Teilnehmende, die zusammenarbeiten und das Ergebnis lesen"
+    )
     if adversary.insiders == 1:
-        colluding = "eine teilnehmende Person, die das Ergebnis liest"
+        colluding = "jede einzelne teilnehmende Person, die das Ergebnis liest"
     if adversary.code is AdversaryCode.PARTICIPANTS:
         return colluding
     return f"{_GERMAN_ADVERSARIES[adversary.code]}, zusammen mit: {colluding}"
 
 
-def _assumption(assumption: Assumption) -> str:
-    values = assumption.values
-    sentence = _GERMAN_CONDITIONS[assumption.code].format(**values)
-    if assumption.code is not AssumptionCode.FLOOR:
+def _clause(clause: Clause) -> str:
+    values = clause.values
+    sentence = _GERMAN_CONDITIONS[clause.code].format(**values)
+    if clause.code is not ConditionCode.FLOOR:
         return sentence
     # Named in the sentence, because they weaken it, as in English.
     lost = []

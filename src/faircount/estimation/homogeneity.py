@@ -100,7 +100,7 @@ def _test_sampled_counts(table: Ints, rng: np.random.Generator | None) -> tuple[
     drawn = random_table(rows, columns).rvs(DRAWS, random_state=_require(rng))
     method = (
         f"Pearson chi-squared, counts below {DENSE:g} expected: "
-        f"null law from {DRAWS} random tables, same margins"
+        f"null distribution from {DRAWS} random tables, same margins"
     )
     return statistic, _monte_carlo_p(_chi_squared(drawn, expected), statistic), method
 
@@ -122,7 +122,7 @@ def _test_estimates(
     null = _quadratic_form(np.stack(drawn, axis=1), channels, users)
     method = (
         "quadratic form with sampling and noise covariance, "
-        f"null law from {DRAWS} simulated releases"
+        f"null distribution from {DRAWS} simulated releases"
     )
     return statistic, _monte_carlo_p(null, statistic), method
 
@@ -237,7 +237,7 @@ def _monte_carlo_p(null: Floats, statistic: float) -> float:
 def _require(rng: np.random.Generator | None) -> np.random.Generator:
     if rng is None:
         raise ParameterError(
-            "the null law must be simulated here: give rng=numpy.random.default_rng(seed)"
+            "the null distribution must be simulated here: give rng=numpy.random.default_rng(seed)"
         )
     return rng
 

@@ -255,17 +255,23 @@ def _choose_method(
         raise ParameterError("intervals for a local mechanism with added noise are not available")
     if covers == "population":
         if noisy:
-            method = "exact, from the laws of the noise and of the number of holders"
+            method = "exact, from the distributions of the noise and of the number of holders"
             return _solve_noisy_population, f"{method}; {NOISE_AND_DRAW}"
         return _solve_population, f"exact (Clopper-Pearson); {NOISE_AND_DRAW}"
     if noisy and channel.hit == 1:
         return _solve_noisy, f"exact, from the quantiles of the noise; {NOISE_ONLY}"
     if noisy:
-        return _solve_sampled_noisy, f"exact, from the laws of sampling and noise; {NOISE_ONLY}"
+        return (
+            _solve_sampled_noisy,
+            f"exact, from the distributions of sampling and noise; {NOISE_ONLY}",
+        )
     if not local:
-        return _solve_sampled, f"exact, from the law of sampling (Blaker's ordering); {NOISE_ONLY}"
+        return (
+            _solve_sampled,
+            f"exact, from the distribution of sampling (Blaker's ordering); {NOISE_ONLY}",
+        )
     if n <= EXACT_LOCAL_USERS:
-        return _solve_local, f"exact, from the law of the randomized reports; {NOISE_ONLY}"
+        return _solve_local, f"exact, from the distribution of the randomized reports; {NOISE_ONLY}"
     return (
         _solve_local_score,
         f"{APPROXIMATE}: score interval with continuity correction; {NOISE_ONLY}",

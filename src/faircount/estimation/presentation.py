@@ -1,8 +1,8 @@
 """What every table of frequencies can do: print, compare, become JSON, pandas or a figure.
 
 It serves results of one survey and of several groups. An estimate may lie outside its interval:
-noise can push it below 0 or above 1, where no share is, and the interval ends there. Such rows are
-marked and the mark is explained.
+noise can push it out of the possible range, below 0% or above 100%, and the interval ends at the
+edge of that range. Such rows are marked and the mark is explained.
 """
 
 import math
@@ -34,14 +34,14 @@ REPETITION = (
 
 CONSISTENT_IS_BIASED = (
     "not negative and summing to 1, but biased: "
-    "small shares are pulled up and large ones down; estimates are not"
+    "small frequencies are pulled up and large ones down; estimates are not"
 )
 """What to know about the consistent frequencies wherever they are exported."""
 
 OUTSIDE_MARK = "*"
 OUTSIDE_NOTE = (
-    f"{OUTSIDE_MARK} noise put this estimate below 0% or above 100%, "
-    "where the interval ends: read the interval"
+    f"{OUTSIDE_MARK} noise put this estimate outside the possible range: "
+    "read the interval, which stays inside"
 )
 """Explains an estimate outside its interval."""
 
@@ -272,9 +272,8 @@ class Frequencies(ArrayValue, ABC):
             lines.append(SIMULATION)
         if self.record is not None:
             lines += [f"{label}: {escape_controls(text)}" for label, text in self.record.lines]
-        # Results of tables have no topology: nothing travelled.
-        through = f", topology {self.topology}" if self.topology else ""
-        lines.append(f"{self.name}: {self.included} users, {len(labels)} items{through}")
+        size = f"{self.included} users, {len(labels)} items"
+        lines.append(f"{self.name}: {size}{self._describe_route()}")
         rows = zip(labels, self.estimates, bounds.low, bounds.high, outside, strict=True)
         for label, estimate, low, high, marked in rows:
             line = f"  {label:<{width}}  {estimate:z7.4f}  [{low:.4f}, {high:.4f}]"
@@ -292,6 +291,10 @@ class Frequencies(ArrayValue, ABC):
         lines.append(f"privacy: {self.guarantee}")
         lines.append(f"running again: {REPETITION}")
         return "\n".join(lines)
+
+    def _describe_route(self) -> str:
+        """How shares travelled, for the first line; empty where that means nothing to a reader."""
+        return f", topology {self.topology}" if self.topology else ""
 
     def __repr__(self) -> str:
         pairs = zip(self.items[:SHORT], self.estimates, strict=False)

@@ -29,9 +29,9 @@ def void_if(simulation: bool, guarantee: Guarantee) -> Guarantee:
     return replace(guarantee, void=Void.SEEDED) if simulation else guarantee
 
 
-def add_conditions(guarantee: Guarantee, assumptions: Sequence[Condition]) -> Guarantee:
+def add_conditions(guarantee: Guarantee, conditions: Sequence[Condition]) -> Guarantee:
     """The guarantee with further conditions."""
-    return replace(guarantee, condition=joint_condition((guarantee.condition, *assumptions)))
+    return replace(guarantee, condition=joint_condition((guarantee.condition, *conditions)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +42,7 @@ class Result(Frequencies):
     aggregate:   the decoded sums, one number per item
     included:    number of users in the sums
     facts:       about the run, such as topology, share holders, modulus, whether it is a simulation
-    assumptions: conditions of the guarantee that follow from how the answers were collected
+    conditions:  what the guarantee requires of how the answers were collected
 
     >>> result = fc.run(["yes"] * 60 + ["no"] * 40, fc.Laplace(items=["yes", "no"], epsilon=1.0))
     >>> result.estimates.shape
@@ -53,7 +53,7 @@ class Result(Frequencies):
     aggregate: NDArray[Any]
     included: int
     facts: Mapping[str, object] = field(default_factory=dict)
-    assumptions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "aggregate", read_only(self.aggregate))
@@ -68,6 +68,11 @@ class Result(Frequencies):
         """How the shares travelled; None where there were none."""
         topology = self.facts.get("topology")
         return None if topology is None else str(topology)
+
+    def _describe_route(self) -> str:
+        # Nobody should believe that two servers have kept the answers of a table apart.
+        where = " played in this process" if self.facts.get("played_here") else ""
+        return f"{super()._describe_route()}{where}"
 
     @property
     def simulation(self) -> bool:
@@ -115,7 +120,10 @@ class Result(Frequencies):
 
     @cached_property
     def standard_errors(self) -> Floats:
-        """Standard deviation of the privacy noise, at the consistent estimates."""
+        """Standard errors of the estimates, from the privacy noise alone.
+
+        Where they depend on how frequent an item is, the consistent frequency is taken for it.
+        """
         # The variance of sampling depends on the frequency: at a negative estimate it would be
         # negative, so it is taken at the nearest possible frequencies.
         return read_only(np.sqrt(self.mechanism.variance(self.consistent, self.included)))
@@ -126,7 +134,7 @@ class Result(Frequencies):
         stated = [
             # For those who are in the sums: whoever dropped out has taken a share of the noise
             # along.
-            add_conditions(guarantee, self.assumptions)
+            add_conditions(guarantee, self.conditions)
             for guarantee in self.mechanism.stated_guarantees(self.included)
         ]
         return tuple(void_if(self.simulation, guarantee) for guarantee in stated)
@@ -178,14 +186,14 @@ class MeanResult:
     aggregate:   sums of the reports
     included:    number of users in the sums
     facts:       about the run, such as whether it is a simulation
-    assumptions: conditions of the guarantee that follow from how the answers were collected
+    conditions: what the guarantee requires of how the answers were collected
     """
 
     mechanism: LocalMean
     aggregate: Any
     included: int
     facts: Mapping[str, object] = field(default_factory=dict)
-    assumptions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def simulation(self) -> bool:
@@ -203,7 +211,7 @@ class MeanResult:
     @property
     def guarantee(self) -> Guarantee:
         """Local differential privacy of every report."""
-        stated = add_conditions(self.mechanism.stated_guarantees()[0], self.assumptions)
+        stated = add_conditions(self.mechanism.stated_guarantees()[0], self.conditions)
         return void_if(self.simulation, stated)
 
     def interval(self, level: float = 0.95, *, covers: str = "users") -> tuple[float, float]:

@@ -49,9 +49,9 @@ TOGETHER = "for all answers of a person together"
 
 # Means have no exact interval of a population: of their distribution only the range is known.
 _METHODS = {
-    "users": f"exact, from the laws of the noise; {NOISE_ONLY}",
-    "population": "exact for shares, from the laws of the noise and of the number of holders, and "
-    f"wider than needed for means and among those who answered; {NOISE_AND_DRAW}",
+    "users": f"exact, from the distribution of the noise; {NOISE_ONLY}",
+    "population": "exact for frequencies, from the distributions of the noise and of the number of "
+    f"holders, and wider than needed for means and among those who answered; {NOISE_AND_DRAW}",
 }
 
 
@@ -68,7 +68,7 @@ class QuestionnaireResult(ArrayValue):
     cells:         the published sums, in the order of the questions
     included:      number of users in the sums
     facts:         about the run, such as topology, modulus, whether it is a simulation
-    assumptions:   conditions of the guarantee that follow from how the answers were collected
+    conditions:    what the guarantee requires of how the answers were collected
     notes:         what a reader must know
     """
 
@@ -77,7 +77,7 @@ class QuestionnaireResult(ArrayValue):
     cells: Any
     included: int
     facts: Mapping[str, object] = field(default_factory=dict)
-    assumptions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -104,7 +104,7 @@ class QuestionnaireResult(ArrayValue):
             result.aggregate,
             result.included,
             result.facts,
-            result.assumptions,
+            result.conditions,
         )
 
     @property
@@ -123,7 +123,7 @@ class QuestionnaireResult(ArrayValue):
         """Return the result of a mechanism that counts one vote each."""
         if not isinstance(self.mechanism, FrequencyMechanism):
             raise ParameterError(f"{self.mechanism.name} does not count one vote each")
-        return Result(self.mechanism, self.cells, self.included, self.facts, self.assumptions)
+        return Result(self.mechanism, self.cells, self.included, self.facts, self.conditions)
 
     @property
     def name(self) -> str:
@@ -169,7 +169,7 @@ class QuestionnaireResult(ArrayValue):
         # What the mechanism guarantees is for the people who were counted, not for those it was
         # planned for.
         stated = [
-            add_conditions(guarantee, self.assumptions)
+            add_conditions(guarantee, self.conditions)
             for guarantee in self.mechanism.stated_guarantees(self.included)
         ]
         return tuple(void_if(self.simulation, guarantee) for guarantee in stated)

@@ -26,7 +26,7 @@ from faircount.estimation.record import format_time
 from faircount.estimation.sheet_estimates import Estimate, EstimateNoise, is_share
 from faircount.estimation.sheet_result import QuestionnaireResult
 
-EXACT = f"exact, from the law of the difference of both noises; {NOISE_ONLY}"
+EXACT = f"exact, from the distribution of the difference of both noises; {NOISE_ONLY}"
 COMBINED = "approximate, combined from the intervals of both surveys (MOVER)"
 DRAWN = "as if other people had answered each time"
 _BISECTIONS = 60
@@ -38,7 +38,7 @@ class RowChange:
 
     estimate:  the later one minus the earlier one
     low, high: its interval
-    is_exact:  whether that comes from the law of the difference of both noises
+    is_exact:  whether that comes from the distribution of the difference of both noises
     """
 
     estimate: float

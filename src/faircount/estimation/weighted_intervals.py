@@ -113,20 +113,22 @@ def _choose_searches(
     by_size = _is_weighted_by_size(total)
     if covers == "population":
         words = "whatever each group holds" if by_size else "if the groups are alike"
-        method = f"law of the weighted sum, valid {words}; {NOISE_AND_DRAW}"
+        method = f"distribution of the weighted sum, valid {words}; {NOISE_AND_DRAW}"
         if by_size:
             return *_search_population(table, total, error), method
         return [_alike_population(total)] * items, error, method
     if not by_size:
         exactness = "exact" if total.users <= EXACT_SPLIT_USERS else "approximate"
         method = (
-            f"law of the weighted sum, {exactness}, valid if the groups are alike; "
+            f"distribution of the weighted sum, {exactness}, valid if the groups are alike; "
             "covers privacy noise and unequal weights"
         )
         return [(_alike_laws(total), 0, total.users)] * items, error, method
     low, high, error = _narrow(table, total, error)
     searches = [_worst_splits(total, low[:, item], high[:, item]) for item in range(items)]
-    method = f"law of the sum at the least favourable division among the groups; {NOISE_ONLY}"
+    method = (
+        f"distribution of the sum at the least favourable division among the groups; {NOISE_ONLY}"
+    )
     return searches, error, method
 
 

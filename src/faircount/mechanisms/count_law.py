@@ -69,7 +69,9 @@ class NoiseLaw:
         is_vector = np.ndim(self.pmf) == 1
         # Written so that a NaN fails: every comparison with NaN is false.
         if not is_vector or not np.all(self.pmf >= 0) or not abs(float(self.pmf.sum()) - 1) <= 1e-9:
-            raise ParameterError("a noise law needs non-negative probabilities that sum to 1")
+            raise ParameterError(
+                "a distribution of noise needs non-negative probabilities that sum to 1"
+            )
 
     @cached_property
     def values(self) -> Floats:

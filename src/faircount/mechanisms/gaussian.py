@@ -154,7 +154,8 @@ def sum_law(deviation: float, terms: int) -> Floats:
     if spread > _MAX_WRITTEN:
         raise RefusedError(
             f"dpdg: the noise of {terms:,} users has a standard deviation of {spread:,.0f} grid "
-            "steps, too many to compute its law: choose laplace or decoys for so many users"
+            "steps, too many to compute its distribution: choose laplace or decoys for so many "
+            "users"
         )
     law = discrete_sum_log_pmf(np.log(gaussian_table(deviation).probabilities), terms)
     # The array is cached and shared by all callers.

@@ -25,7 +25,7 @@ from faircount.accounting.composition import (
     sampling_pair,
     sampling_probability_for_releases,
 )
-from faircount.accounting.conditions import Condition, assume_floor
+from faircount.accounting.conditions import Condition, floor_condition
 from faircount.accounting.divergence import LossPair, log_binomial
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, Relation, insiders
 from faircount.core.arrays import Ints, Residues
@@ -291,7 +291,7 @@ class Sampling(FrequencyMechanism):
         if not self.floor or adversary == COLLECTOR:
             return None
         left_out = self._chooses_dropouts(adversary)
-        return assume_floor(self.floor, adversary.insiders, self.dropouts, left_out=left_out)
+        return floor_condition(self.floor, adversary.insiders, self.dropouts, left_out=left_out)
 
     def _chooses_dropouts(self, adversary: Adversary) -> bool:
         """Whether this adversary may choose which users are missing from the sum."""

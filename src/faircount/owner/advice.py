@@ -34,7 +34,7 @@ from faircount.planning.one_question import (
 )
 from faircount.planning.option import Option
 from faircount.planning.plan import Plan, plan
-from faircount.planning.question import Question
+from faircount.planning.request import PlanRequest
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, Topology
 from faircount.protocol.survey.parameters import answers_of
 
@@ -130,7 +130,7 @@ def advise(requirements: SurveyRequirements) -> Advice:
     planned = requirements.plan()
     for option in _candidates(requirements, planned.options):
         try:
-            possible.append(_forecast(requirements, option, planned.question))
+            possible.append(_forecast(requirements, option, planned.request))
         # A mechanism that cannot run here is no failure while another one can.
         except (ParameterError, RefusedError) as refusal:
             reasons.append(f"{option.name}: {refusal}")
@@ -213,9 +213,9 @@ def _with_requirements(expected: Forecast, requirements: SurveyRequirements) -> 
     return Advice(**values, requirements=requirements)
 
 
-def _forecast(requirements: SurveyRequirements, option: Option, question: Question) -> Advice:
+def _forecast(requirements: SurveyRequirements, option: Option, request: PlanRequest) -> Advice:
     """An option as it runs in the survey's topology; an error says why it cannot."""
-    expected = forecast(option, question, requirements.topology, Domain(requirements.items))
+    expected = forecast(option, request, requirements.topology, Domain(requirements.items))
     return _with_requirements(expected, requirements)
 
 

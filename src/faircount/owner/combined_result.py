@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from faircount.accounting.conditions import AssumptionCode, assume
+from faircount.accounting.conditions import ConditionCode, condition_of
 from faircount.accounting.guarantee import Guarantee
 from faircount.analysis.groups import (
     IF_ALIKE,
@@ -90,9 +90,9 @@ class CombinedResult(QuestionnaireResult):
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The weakest part's guarantee, which holds for everybody."""
-        membership = assume(AssumptionCode.PUBLIC_GROUPS_BY, column=self.column)
+        membership = condition_of(ConditionCode.PUBLIC_GROUPS_BY, column=self.column)
         # Tables of people name addresses: somebody with two of them would lose in both parts.
-        disjoint = assume(AssumptionCode.ONE_GROUP)
+        disjoint = condition_of(ConditionCode.ONE_GROUP)
         # What holds for all people together is what the worst-protected of them have.
         weakest = combine_guarantees(list(map(guarantee_of, self._results)))
         # `combine_guarantees` says that the membership is public, but not by what.
@@ -266,7 +266,7 @@ def guarantee_of(part: QuestionnaireResult) -> Guarantee:
     promised = promise_of(part)[0]
     # Sampling has no epsilon of its own; its result alone states it at an epsilon that all share.
     if part.requested["epsilon"] is None and promised > 0:
-        return add_conditions(part.mechanism.guarantee(epsilon=promised), part.assumptions)
+        return add_conditions(part.mechanism.guarantee(epsilon=promised), part.conditions)
     return part.guarantee
 
 
@@ -276,14 +276,12 @@ def _votes(part: QuestionnaireResult, number: int) -> GroupCounts:
 
 
 def _without_membership(guarantee: Guarantee) -> Guarantee:
-    """The guarantee without the assumption that groups are public, which is said more exactly."""
+    """The guarantee without the clause that groups are public, which is said more exactly."""
     condition = guarantee.condition
     if condition is None:
         return guarantee
-    kept = [one for one in condition.assumptions if one.code != AssumptionCode.PUBLIC_GROUPS]
-    return replace(
-        guarantee, condition=replace(condition, assumptions=tuple(kept)) if kept else None
-    )
+    kept = [clause for clause in condition.clauses if clause.code != ConditionCode.PUBLIC_GROUPS]
+    return replace(guarantee, condition=replace(condition, clauses=tuple(kept)) if kept else None)
 
 
 def mean_error(histogram: GroupedHistogram) -> float:

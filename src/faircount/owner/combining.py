@@ -47,7 +47,7 @@ def combine_surveys(surveys: Sequence[Survey], *, disjoint: bool = False) -> Com
     _check_people(names, surveys, disjoint)
     parts = {}
     for name, survey in zip(names, surveys, strict=True):
-        parts[name] = _result_of(name, survey)
+        parts[name] = finished_result(name, survey, "combine")
     return combine_results(parts, SURVEYS)
 
 
@@ -114,13 +114,14 @@ def _people_of(survey: Survey) -> tuple[str, ...]:
     return tuple(person.strip().casefold() for person in invited)
 
 
-def _result_of(name: str, survey: Survey) -> QuestionnaireResult:
+def finished_result(name: str, survey: Survey, purpose: str) -> QuestionnaireResult:
+    """The result of a survey that is to be combined or compared; an error names the survey."""
     try:
         ending = survey.latest_ending()
     except RemoteError as problem:
         if problem.reason != Reason.EARLY:
             raise
-        message = f"{name} is not over yet: close it, or wait for its result, and combine then"
+        message = f"{name} is not over yet: close it, or wait for its result, and {purpose} then"
         raise RefusedError(message).with_code("part_missing", part=name) from None
     if isinstance(ending, Aborted):
         message = f"{name} ended without a result: {describe_abort(ending)}"

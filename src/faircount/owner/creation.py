@@ -188,9 +188,8 @@ def create(
         raise _not_worthwhile(advice)
     if advice.expected is not None and not advice.expects_enough and not anyway:
         raise RefusedError(
-            f"do not run this survey: {advice.expected:,} people are expected to respond, fewer "
-            f"than the minimum number of responses, {advice.minimum:,}. Invite more people or set "
-            "a lower minimum, or create the survey nevertheless with --anyway"
+            f"do not run this survey: {advice.too_few_expected}, or create the survey nevertheless "
+            "with --anyway"
         ).with_code("expects_too_few", expected=advice.expected, minimum=advice.minimum)
     folder = SurveyFolder(path)
     # Before the servers make keys, which nobody would use.
@@ -208,18 +207,11 @@ def _not_worthwhile(advice: Advice) -> RefusedError:
     """The error to raise for a survey from which nothing would be learned."""
     problem = (
         f"{advice.mechanism.name}, the best mechanism, has a 95% error of {advice.error_text}, "
-        "more than the share of an average item. Ask more people, offer fewer items or allow a "
+        "more than an average item's frequency; ask more people, offer fewer items or allow a "
         "larger epsilon"
     )
     if advice.sheet is not None:
-        listed = ", ".join(
-            f"question {line.number} has an error of ±{line.half_width:.0f} points"
-            for line in advice.uninformative
-        )
-        problem = (
-            f"with 95% certainty {listed}, from which nothing can be learned. Ask more people or "
-            "fewer questions, offer fewer answers or allow a larger epsilon"
-        )
+        problem = advice.sheet.objection
     message = f"do not run this survey: {problem}, or create the survey nevertheless with --anyway"
     return RefusedError(message).with_code("not_worthwhile")
 

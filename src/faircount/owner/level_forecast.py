@@ -9,7 +9,6 @@ from typing import Any
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions.form import Form
 from faircount.owner.advice import AUTO, Advice, SurveyRequirements, advise
-from faircount.planning.forecast import largest_error
 from faircount.planning.groups import (
     NORMAL_95,
     Combined,
@@ -19,6 +18,7 @@ from faircount.planning.groups import (
     find_epsilon,
 )
 from faircount.planning.minimum import parse_minimum, parse_response_rate
+from faircount.planning.questionnaire import largest_error
 from faircount.protocol import topology_named
 
 

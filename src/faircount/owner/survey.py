@@ -47,6 +47,7 @@ from faircount.owner.questions import Questions, read_questions
 from faircount.owner.remote import BothServers
 from faircount.protocol import SurveyParameters
 from faircount.protocol.survey.endings import describe_abort
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.wire.messages import Aborted, Reason
 
 if TYPE_CHECKING:
@@ -215,6 +216,7 @@ class Survey:
         if people is not None and not isinstance(people, People):
             people = People.named(people)
         if self.folder.invitations_file.exists():
+            self._refuse_if_over()
             invitees = self.invitees()
             invited = tuple(invitee.person for invitee in invitees)
             # Compared in their order: a table that was sorted meanwhile would give people the
@@ -235,6 +237,25 @@ class Survey:
         invitations = [invitee.code.invitation for invitee in invitees]
         self.servers.register_invitations(self.params, invitations)
         return invitees
+
+    def _refuse_if_over(self) -> None:
+        """Refuse to invite people to a survey that takes no more answers."""
+        # A folder that knows how the survey ended asks nobody: servers may have deleted it.
+        if not self.folder.statement_file.exists():
+            try:
+                phase = self.servers.status(self.params)["phase"]
+                if phase in (Phase.DRAFT, *self.params.topology.phases):
+                    return
+            except RemoteError as problem:
+                # Inviting was interrupted before the servers knew the survey, and goes on now.
+                if problem.status == HTTPStatus.NOT_FOUND:
+                    return
+                raise
+        message = (
+            f"nobody can answer the survey in {self.folder.path} any more: it is closed. faircount "
+            f"survey result {self.folder.path} shows what came of it"
+        )
+        raise RefusedError(message).with_code("mail_over")
 
     def _numbered_people(self) -> People:
         return People.named(numbered_people(self.params.n_max, self.owner.language))
@@ -421,9 +442,14 @@ class Survey:
         others: surveys with the same answers to choose from
         level, covers: as in `QuestionnaireResult.estimates`
         """
+        from faircount.owner.combining import finished_result
+
         surveys = (self, *others)
         names = [survey.folder.path.resolve().name for survey in surveys]
-        return trend_of([survey.result() for survey in surveys], names, level, covers)
+        results = [
+            finished_result(str(survey.folder.path), survey, "compare") for survey in surveys
+        ]
+        return trend_of(results, names, level, covers)
 
     def label(self) -> "PrivacyLabel":
         """Compute what the survey promises, as a document for programs and for participants."""

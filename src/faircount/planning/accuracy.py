@@ -8,7 +8,7 @@ from faircount.core.errors import FaircountError
 from faircount.core.search import smallest_integer
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.registry import frequency_mechanisms
-from faircount.planning.question import Question
+from faircount.planning.request import PlanRequest
 
 Kind = type[FrequencyMechanism]
 
@@ -22,25 +22,25 @@ ROUNDING = 1 + 1e-12
 ONE_BY_ONE = 1000
 
 
-def half_width(kind: Kind, q: Question, users: int) -> float | None:
+def half_width(kind: Kind, request: PlanRequest, users: int) -> float | None:
     """The 95% half-width with another number of users; None where the mechanism refuses it."""
     # A mechanism may refuse a number of users: too few to hide among, or too few coins.
     try:
-        other = replace(q, users=users)
+        other = replace(request, users=users)
         return kind.calibrate(other.requirements).mechanism.expected_errors(other.staying)[1]
     except FaircountError:
         return None
 
 
-def curves(q: Question, sizes: Sequence[int]) -> dict[str, list[float | None]]:
+def curves(request: PlanRequest, sizes: Sequence[int]) -> dict[str, list[float | None]]:
     """95% half-width of every mechanism at every number of users, for a plot."""
     found = {}
     for name, kind in frequency_mechanisms().items():
-        found[name] = [half_width(kind, q, users) for users in sizes]
+        found[name] = [half_width(kind, request, users) for users in sizes]
     return found
 
 
-def users_needed(kind: Kind, q: Question, target: float) -> int | None:
+def users_needed(kind: Kind, request: PlanRequest, target: float) -> int | None:
     """The smallest number of users whose 95% half-width is at most `target`, if there is one.
 
     The error is not monotone in the number of users: shares of users, coins, reports and holders
@@ -52,7 +52,7 @@ def users_needed(kind: Kind, q: Question, target: float) -> int | None:
         # An optimistic bound skips the numbers that are hopeless; it is asked again at every
         # doubling, because rounding may defeat it for a while.
         if users >= 2 * asked:
-            ahead = smallest_integer(partial(_may_suffice, kind, q, target, users), MAX_USERS)
+            ahead = smallest_integer(partial(_may_suffice, kind, request, target, users), MAX_USERS)
             if ahead is None:
                 return None
             asked = max(1, users + ahead)
@@ -60,23 +60,23 @@ def users_needed(kind: Kind, q: Question, target: float) -> int | None:
             # both, and end a search that would never succeed.
             most = min(MAX_USERS, max(most, 100 * asked if ahead else 0))
             users = _next_candidate(asked)
-        if _suffices(kind, q, target, users):
+        if _suffices(kind, request, target, users):
             return users
         users = _next_candidate(users + 1)
     return None
 
 
-def _suffices(kind: Kind, q: Question, target: float, users: int) -> bool:
+def _suffices(kind: Kind, request: PlanRequest, target: float, users: int) -> bool:
     """Whether the 95% half-width of so many users is at most `target`."""
     try:
-        other = replace(q, users=users)
+        other = replace(request, users=users)
         mechanism = kind.calibrate(other.requirements).mechanism
         return mechanism.reaches(target * ROUNDING, other.staying)
     except FaircountError:
         return False
 
 
-def _may_suffice(kind: Kind, q: Question, target: float, users: int, more: int) -> bool:
+def _may_suffice(kind: Kind, request: PlanRequest, target: float, users: int, more: int) -> bool:
     """Whether `users` and so many more might suffice, with one insider and no dropouts.
 
     Without dropouts the error falls with the number of users except for one step of the sum, of an
@@ -87,7 +87,7 @@ def _may_suffice(kind: Kind, q: Question, target: float, users: int, more: int) 
     try:
         # Fewer insiders and dropouts need less noise, so this never says no where the answer is
         # yes.
-        asked = replace(q, users=staying, dropout=0.0, colluding=0.0)
+        asked = replace(request, users=staying, dropout=0.0, colluding=0.0)
         mechanism = kind.calibrate(asked.requirements).mechanism
         half_width_count = mechanism.expected_errors(staying)[1] * staying
         return half_width_count - mechanism.count_step <= target * staying * ROUNDING

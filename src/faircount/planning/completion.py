@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from faircount.core.errors import ParameterError
 from faircount.core.validation import check_integer, check_real, share_of_users
-from faircount.planning.question import Question
+from faircount.planning.request import PlanRequest
 from faircount.protocol import SERVERS, Topology, known_topologies
 from faircount.protocol.survey.topology import ATTEMPTS, TARGET_COMPLETION, Attendance
 
@@ -78,17 +78,20 @@ def _ending(topology: Topology, who: Attendance) -> Ending:
     return Ending(topology, chance, advice, topology.tolerated_malicious(who))
 
 
-def dropout_needed(q: Question, loss: float, topology: Topology = SERVERS) -> float | None:
+def dropout_needed(request: PlanRequest, loss: float, topology: Topology = SERVERS) -> float | None:
     """The smallest dropout, in whole percent, with which surveys complete often enough.
 
     None if so few users would have to stay that nobody could hide among them.
     """
     # The chance grows with the dropout, so the first that suffices is the smallest.
     for hundredths in range(100):
-        fewest = q.users - share_of_users("dropout", hundredths / 100, q.users)
-        # Beyond this point the question itself would be refused.
-        if fewest <= max(1, q.insiders):
+        fewest = request.users - share_of_users("dropout", hundredths / 100, request.users)
+        # Beyond this point the request itself would be refused.
+        if fewest <= max(1, request.insiders):
             return None
-        if completion(topology, q.users, fewest, loss, insiders=q.insiders) >= TARGET_COMPLETION:
+        if (
+            completion(topology, request.users, fewest, loss, insiders=request.insiders)
+            >= TARGET_COMPLETION
+        ):
             return hundredths / 100
     return None

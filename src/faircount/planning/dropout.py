@@ -11,7 +11,7 @@ from faircount.core.errors import ParameterError
 from faircount.core.validation import share_of_users
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.option import Option, make_option, percent
-from faircount.planning.question import Question
+from faircount.planning.request import PlanRequest
 from faircount.protocol import known_topologies
 from faircount.protocol.survey.parameters import default_dropout_allowance
 from faircount.protocol.survey.topology import Attendance
@@ -63,36 +63,36 @@ def usual_dropout(users: int) -> float:
     return default_dropout_allowance(users) / max(1, users)
 
 
-def dropout_cost(best: Option, asked: Question) -> DropoutCost | None:
+def dropout_cost(best: Option, request: PlanRequest) -> DropoutCost | None:
     """What the dropout allowance costs this option; None where no shares travel.
 
     This is the allowance that was asked for, or else the usual one.
     """
     # A plan for a table asks for no allowance; a survey has the usual one, so its cost is shown in
     # both cases.
-    share = asked.dropout or usual_dropout(asked.users)
-    missing = share_of_users("dropout", share, asked.users)
+    share = request.dropout or usual_dropout(request.users)
+    missing = share_of_users("dropout", share, request.users)
     if best.topology is None or not missing:
         return None
-    who = Attendance(asked.users, asked.users - missing, 0.0, insiders=asked.insiders)
+    who = Attendance(request.users, request.users - missing, 0.0, insiders=request.insiders)
     liars = {str(topology): topology.tolerated_malicious(who) for topology in known_topologies()}
     return DropoutCost(
-        asked.users,
+        request.users,
         missing,
-        *_errors_with(best, asked, share),
-        *_errors_with(best, asked, 0.0),
+        *_errors_with(best, request, share),
+        *_errors_with(best, request, 0.0),
         liars,
     )
 
 
 def _errors_with(
-    best: Option, asked: Question, dropout: float
+    best: Option, request: PlanRequest, dropout: float
 ) -> tuple[float | None, float | None]:
     """Standard error and 95% half-width of the same mechanism with another allowance."""
-    if dropout != asked.dropout:
+    if dropout != request.dropout:
         try:
-            question = replace(asked, dropout=dropout, target_error=None)
+            changed = replace(request, dropout=dropout, target_error=None)
         except ParameterError:  # so few would remain that nobody could hide among them
             return None, None
-        best = make_option(frequency_mechanisms()[best.name], question)
+        best = make_option(frequency_mechanisms()[best.name], changed)
     return best.standard_error, best.half_width_95

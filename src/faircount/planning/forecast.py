@@ -15,8 +15,6 @@ from faircount.accounting.conditions import Condition
 from faircount.accounting.levels import Levels
 from faircount.core.domain import Domain
 from faircount.core.errors import RefusedError
-from faircount.core.questions import Question
-from faircount.core.questions.choices import ChoiceQuestion
 from faircount.core.questions.form import Form
 from faircount.estimation.validity import ASSUMPTIONS
 from faircount.mechanisms.laplace_sheets import LaplaceSheets
@@ -25,8 +23,8 @@ from faircount.mechanisms.server_levels import ServerLevels, check_choices
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.planning.dropout import DropoutCost, dropout_cost
 from faircount.planning.option import Option, percent, percents
-from faircount.planning.question import Question as PlannedSurvey
-from faircount.planning.questionnaire import QuestionLine, QuestionnairePlan, make_plan
+from faircount.planning.questionnaire import QuestionnairePlan, make_plan
+from faircount.planning.request import PlanRequest
 from faircount.planning.split_plan import Crowd, make_split_plan
 from faircount.protocol import SERVERS, Topology
 from faircount.protocol.survey.parameters import (
@@ -78,17 +76,25 @@ class Forecast:
     def is_informative(self) -> bool:
         """Whether the 95% error of every question stays below what nothing is learned from."""
         if self.sheet is not None:
-            return not self.uninformative
+            return not self.sheet.uninformative
         return self.half_width_95 < 1 / self.mechanism.N
 
     @property
-    def uninformative(self) -> tuple[QuestionLine, ...]:
-        """Those of several questions whose error exceeds the frequency of an average answer."""
-        if self.sheet is None:
-            return ()
-        questions = self.sheet.form.questionnaire.questions
-        pairs = zip(self.sheet.lines, questions, strict=True)
-        return tuple(line for line, question in pairs if line.half_width >= largest_error(question))
+    def objection(self) -> str:
+        """Why a survey with these questions should not be run, and what to do; empty if it may."""
+        if self.sheet is not None and self.sheet.objection:
+            return self.sheet.objection
+        return self.too_few_expected
+
+    @property
+    def too_few_expected(self) -> str:
+        """That fewer responses are expected than are needed, and what to do; empty if not."""
+        if self.expected is None or self.expects_enough:
+            return ""
+        return (
+            f"{self.expected:,} people are expected to respond, fewer than the minimum number of "
+            f"responses, {self.minimum:,}; invite more people, or set a lower minimum"
+        )
 
     @property
     def expects_enough(self) -> bool:
@@ -146,6 +152,12 @@ class Forecast:
     @property
     def accuracy(self) -> str:
         """The errors at both ends, and what the allowance for missing responses costs."""
+        clauses = self.accuracy_clauses
+        return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in clauses)
+
+    @property
+    def accuracy_clauses(self) -> tuple[str, ...]:
+        """The same without capital letters and full stops, to be put into another sentence."""
         if self.sheet is not None:
             return self._accuracy_of_sheet
         cost = self.allowance_cost
@@ -154,36 +166,36 @@ class Forecast:
             errors.append(cost.half_width_95_without)
         expected, at_minimum, *without = percents(errors, "±")
         text = (
-            f"With 95% certainty each frequency is accurate to {expected} of those who "
+            f"with 95% certainty each frequency is accurate to {expected} of those who "
             f"answer if {self.responses:,} do"
         )
         # With the same number the sentence would state the same error twice.
         if self.minimum < self.responses:
             text += f", and to {at_minimum} if {self.minimum:,} do"
-        text += "."
-        if cost is not None and without:
-            text += (
-                f" Participants make the noise, so a lower minimum costs accuracy: if all "
-                f"{cost.users:,} had to answer, the error would be {without[0]}."
-            )
-        return text
+        if cost is None or not without:
+            return (text,)
+        price = (
+            "participants make the noise, so a lower minimum costs accuracy: if all "
+            f"{cost.users:,} had to answer, the error would be {without[0]}"
+        )
+        return text, price
 
     @property
-    def _accuracy_of_sheet(self) -> str:
+    def _accuracy_of_sheet(self) -> tuple[str, ...]:
         text = (
-            "With 95% certainty each estimate is as accurate as the table of questions says if "
+            "with 95% certainty each estimate is as accurate as the table of questions says if "
             f"{self.responses:,} people answer"
         )
         if self.minimum < self.responses:
             times = growth_of_errors(self.mechanism, self.responses, self.minimum)
             text += f"; if {self.minimum:,} do, the errors are {times:.2g} times as large"
-        text += "."
-        if not self.mechanism.servers_add_noise and self.minimum < self.invited:
-            text += (
-                " Participants make the noise, so a lower minimum costs accuracy: the noise of "
-                f"{self.minimum:,} people has to suffice."
-            )
-        return text
+        if self.mechanism.servers_add_noise or self.minimum >= self.invited:
+            return (text,)
+        price = (
+            "participants make the noise, so a lower minimum costs accuracy: the noise of "
+            f"{self.minimum:,} people has to suffice"
+        )
+        return text, price
 
     @property
     def terms(self) -> str:
@@ -227,12 +239,6 @@ class Forecast:
         return [
             {**line.to_dict(), "half_width_at_minimum": line.half_width * times} for line in lines
         ]
-
-
-def largest_error(question: Question) -> float:
-    """The 95% error in percentage points from which on nothing is learned about a question."""
-    # An interval that covers half of the range on both sides says nothing at all.
-    return 100 / len(question.answers) if isinstance(question, ChoiceQuestion) else 50.0
 
 
 def format_chance(chance: float) -> str:
@@ -326,7 +332,7 @@ def growth_of_errors(mechanism: FieldMechanism, responses: int, fewest: int) -> 
 
 
 def forecast(
-    option: Option, question: PlannedSurvey, topology: Topology, items: Domain | None = None
+    option: Option, request: PlanRequest, topology: Topology, items: Domain | None = None
 ) -> Forecast:
     """An option of a plan as it runs in a topology; an error says why it cannot.
 
@@ -343,33 +349,33 @@ def forecast(
     running = as_one_question(topology.adapt_mechanism(mechanism.for_survey()))
     responses = minimum_after_dropouts(running)
     # Noise of the users suffices for no fewer than the minimum, so no error is stated below it.
-    if question.expected is not None:
+    if request.expected is not None:
         fewest_possible = 1 if running.servers_add_noise else responses
-        responses = max(fewest_possible, question.expected)
+        responses = max(fewest_possible, request.expected)
     error, half_width = running.expected_errors(responses)
-    fewest = _with_minimum(question, running)
+    fewest = _with_minimum(request, running)
     _, half_width_at_minimum = fewest.expected_errors(minimum_after_dropouts(fewest))
     return Forecast(
-        _with_minimum(question, mechanism),
+        _with_minimum(request, mechanism),
         topology,
-        question.users,
+        request.users,
         responses,
         error,
         half_width,
         half_width_at_minimum,
         running.condition(running.participants),
         # Noise of the servers does not become less when people stay away, so the allowance is free.
-        None if running.servers_add_noise else dropout_cost(option, question),
-        question.expected,
+        None if running.servers_add_noise else dropout_cost(option, request),
+        request.expected,
     )
 
 
-def _with_minimum(question: PlannedSurvey, mechanism: OneQuestion) -> OneQuestion:
+def _with_minimum(request: PlanRequest, mechanism: OneQuestion) -> OneQuestion:
     """The mechanism with the minimum that suits it, if the owner has not given one.
 
     The planner gives all mechanisms the allowance of those in which users make the noise.
     """
-    if question.minimum is not None or not mechanism.servers_add_noise:
+    if request.minimum is not None or not mechanism.servers_add_noise:
         return mechanism
     # Every mechanism with noise of the servers has this field.
     dropouts = mechanism.n - default_minimum(mechanism)

@@ -20,7 +20,7 @@ from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation import weighting
 from faircount.planning.option import Option, percent
 from faircount.planning.plan import Plan, plan
-from faircount.planning.question import TABLE
+from faircount.planning.request import TABLE
 
 WHY = {
     "uwa": "every user counts the same, whatever the groups answer",
@@ -78,7 +78,7 @@ class GroupsPlan:
 
     @property
     def _average_frequency(self) -> float:
-        return 1 / next(iter(self.plans.values())).question.items
+        return 1 / next(iter(self.plans.values())).request.items
 
     @property
     def worthwhile(self) -> bool:
@@ -113,7 +113,7 @@ class GroupsPlan:
             ways[name] = {**asdict(way), "weights": list(way.weights)}
         groups = []
         for name, group in self.plans.items():
-            groups.append({"group": name, "epsilon": group.question.epsilon, **group.to_dict()})
+            groups.append({"group": name, "epsilon": group.request.epsilon, **group.to_dict()})
         return {
             **plain.JSON_VERSION,
             "best": self.best,
@@ -144,7 +144,7 @@ class GroupsPlan:
         for (name, group), weight in zip(self.plans.items(), weights, strict=True):
             best = _best_of(name, group)
             errors = group.forecast or best
-            size = (group.question.users, group.question.epsilon)
+            size = (group.request.users, group.request.epsilon)
             rows.append((*size, best.name, errors.half_width_95, errors.standard_error, weight))
         return rows
 
@@ -265,7 +265,7 @@ def _expect(name: str, group: Plan) -> tuple[int, float]:
     # A survey is not run as the option says, but with proofs and a minimum of its own.
     if group.forecast is not None:
         return group.forecast.responses, group.forecast.standard_error
-    return group.question.staying, best.standard_error or 0.0
+    return group.request.staying, best.standard_error or 0.0
 
 
 def combine_errors(

@@ -11,7 +11,7 @@ from faircount.core.errors import FaircountError, RefusedError
 from faircount.mechanisms.base import Collected, FrequencyMechanism
 from faircount.planning.accuracy import Kind, users_needed
 from faircount.planning.costs import Cost, InServers, cost, in_servers, is_carried, paper_form_bytes
-from faircount.planning.question import Question
+from faircount.planning.request import PlanRequest
 
 # Attempts at meeting a budget that composed accounting overshoots by a rounding error.
 TRIES = 4
@@ -141,18 +141,18 @@ class Option:
         }
 
 
-def make_option(kind: Kind, q: Question) -> Option:
-    """The mechanism calibrated for a question, or the reason why it cannot meet the budget."""
+def make_option(kind: Kind, request: PlanRequest) -> Option:
+    """The mechanism calibrated for a request, or the reason why it cannot meet the budget."""
     try:
-        mechanism, spent = _within_budget(kind, q)
+        mechanism, spent = _within_budget(kind, request)
     except FaircountError as refusal:
         # A refusal is a result, too: `plan --all` shows the reason.
         return Option(kind.name, False, str(refusal), {})
     # Errors are those of the users who stay; the noise is enough for them alone.
-    error, half = mechanism.expected_errors(q.staying)
+    error, half = mechanism.expected_errors(request.staying)
     needed = None
-    if q.target_error is not None:
-        needed = users_needed(kind, q, q.target_error)
+    if request.target_error is not None:
+        needed = users_needed(kind, request, request.target_error)
     # The plan's adversary is always a participant, because everybody reads the result.
     condition = mechanism.condition(mechanism.participants)
     return Option(
@@ -160,28 +160,28 @@ def make_option(kind: Kind, q: Question) -> Option:
         True,
         _reason(mechanism, condition),
         mechanism.parameters,
-        q.epsilon,
+        request.epsilon,
         spent,
         error,
         half,
         needed,
         condition,
         mechanism,
-        q.staying,
+        request.staying,
     )
 
 
-def _within_budget(kind: Kind, q: Question) -> tuple[FrequencyMechanism, float]:
+def _within_budget(kind: Kind, request: PlanRequest) -> tuple[FrequencyMechanism, float]:
     """The mechanism and the delta it spends, which is at most the budget."""
     # Composition rounds up, so the first attempt may overshoot. It is then made for a little less.
-    aim = q
+    aim = request
     for _ in range(TRIES):
         made = kind.calibrate(aim.requirements)
         spent = made.total_delta()
-        if spent <= q.delta:
+        if spent <= request.delta:
             return made.mechanism, spent
         # A percent less than proportional, so that a few attempts suffice.
-        aim = replace(aim, delta=aim.delta * 0.99 * min(1.0, q.delta / spent))
+        aim = replace(aim, delta=aim.delta * 0.99 * min(1.0, request.delta / spent))
     raise RefusedError(
         f"it spends delta = {spent:.3g}, which cannot be brought below the budget: allow a larger "
         "delta"

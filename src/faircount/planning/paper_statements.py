@@ -13,7 +13,7 @@ from typing import Any
 from faircount.accounting import exact, gaussian, paper
 from faircount.accounting import two_stage as sets
 from faircount.accounting.composition import compose, compose_randomized_response, sampling_pair
-from faircount.accounting.conditions import NOBODY_LEFT_OUT, assume_floor, joint_condition
+from faircount.accounting.conditions import NOBODY_LEFT_OUT, floor_condition, joint_condition
 from faircount.accounting.divergence import LossPair, binomial_window, epsilon_for
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Relation
 from faircount.accounting.guarantee import insiders as colluding
@@ -301,7 +301,7 @@ def two_stage(
     else:
         who = S2
         everybody = NOBODY_LEFT_OUT if dropouts else None
-        condition = joint_condition((assume_floor(floor, dropouts=dropouts), everybody))
+        condition = joint_condition((floor_condition(floor, dropouts=dropouts), everybody))
     zero = add_up(delta_at(one, Relation.ZERO_OUT))
     return Statement("tss", count * one, add_up(value), zero, who, condition, count, more=more)
 

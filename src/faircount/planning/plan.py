@@ -26,7 +26,7 @@ from faircount.planning.dropout import DropoutCost, dropout_cost, usual_dropout
 from faircount.planning.forecast import Forecast, forecast
 from faircount.planning.minimum import parse_minimum, parse_response_rate
 from faircount.planning.option import Option, make_option, percent
-from faircount.planning.question import SURVEY, TABLE, Question, cautions
+from faircount.planning.request import SURVEY, TABLE, PlanRequest, cautions
 from faircount.protocol import SERVERS, topology_named
 from faircount.protocol.survey.topology import TARGET_COMPLETION
 
@@ -50,12 +50,12 @@ TABLES = ("mechanisms", "topologies")
 class Plan:
     """All options, best first, and what to do.
 
-    question: what was asked
+    request: what was asked of the planner
     options: every mechanism: first those that may be recommended, by error, then the other sound
         ones, then those that cannot be used
     """
 
-    question: Question
+    request: PlanRequest
     options: tuple[Option, ...]
 
     @property
@@ -65,7 +65,7 @@ class Plan:
         Options with proven reports are always considered, and no others if clients may be
         malicious. A mechanism whose server sees every answer is never recommended.
         """
-        return best_of(self.options, self.question.malicious_clients)
+        return best_of(self.options, self.request.malicious_clients)
 
     @property
     def verified(self) -> Option | None:
@@ -78,39 +78,35 @@ class Plan:
     def assumption(self) -> str:
         """What the recommended option assumes of the clients, as a sentence."""
         best = self.recommended
-        proven = self.question.malicious_clients if best is None else best.proven
+        proven = self.request.malicious_clients if best is None else best.proven
         return ASSUMPTIONS[proven]
 
     @property
     def alternative_advice(self) -> str:
         """What to run, and at which cost, if clients are not as assumed."""
-        return describe_alternative(self.options, self.question.malicious_clients)
+        return describe_alternative(self.options, self.request.malicious_clients)
 
     @cached_property
     def forecast(self) -> Forecast | None:
         """What to expect of a survey that runs the recommended option; None for a table."""
         best = self.recommended
         # Local mechanisms send no shares, and no survey of ours runs them.
-        if best is None or best.topology is None or self.question.purpose != SURVEY:
+        if best is None or best.topology is None or self.request.purpose != SURVEY:
             return None
-        return forecast(best, self.question, topology_named(best.topology))
+        return forecast(best, self.request, topology_named(best.topology))
 
     @property
     def worthwhile(self) -> bool:
         """Whether the survey completes, with a 95% half-width below the average frequency 1/N."""
-        completes = self._completes and not self._lacks_responses
-        return self.recommended is not None and completes and self._is_informative
-
-    @property
-    def _lacks_responses(self) -> bool:
-        """Whether fewer people are expected to respond than the survey needs."""
         # A table has no forecast: its rows are all there.
-        return self.forecast is not None and not self.forecast.expects_enough
+        expects_enough = self.forecast is None or self.forecast.expects_enough
+        completes = self._completes and expects_enough
+        return self.recommended is not None and completes and self._is_informative
 
     @property
     def fewest(self) -> int:
         """The number of users who must stay."""
-        return self.question.staying if self.forecast is None else self.forecast.minimum
+        return self.request.staying if self.forecast is None else self.forecast.minimum
 
     @property
     def _is_informative(self) -> bool:
@@ -120,7 +116,7 @@ class Plan:
         best = self.recommended
         # Where every item were alike each had this share: an error above it cannot even tell a
         # popular item from one that nobody chose.
-        return best is not None and (best.half_width_95 or 0.0) < 1 / self.question.items
+        return best is not None and (best.half_width_95 or 0.0) < 1 / self.request.items
 
     @property
     def _completes(self) -> bool:
@@ -147,7 +143,7 @@ class Plan:
         """One sentence: what to run and why, or that nothing should be run."""
         best = self.recommended
         if best is None:
-            reports = " with proven reports" if self.question.malicious_clients else ""
+            reports = " with proven reports" if self.request.malicious_clients else ""
             return (
                 f"do not run this: no mechanism{reports} meets the budget; allow a larger epsilon "
                 "or delta (an epsilon of 1 is a common choice), or ask more users"
@@ -157,23 +153,19 @@ class Plan:
         if not self._is_informative:
             expected = self.forecast or best
             error = percent(expected.half_width_95 or 0.0, "±")
-            average = percent(1 / self.question.items)
+            average = percent(1 / self.request.items)
             return (
                 f"do not run this: even {best.name}, the best, has a 95% error of {error}, more "
                 f"than an average item's {average}; ask more users, offer fewer items or allow a "
                 "larger epsilon"
             )
-        if self._lacks_responses:
-            return (
-                f"do not run this: {self.question.expected:,} people are expected to respond, "
-                f"fewer than the minimum number of responses, {self.fewest:,}; invite more "
-                "people, or set a lower minimum"
-            )
+        if self.forecast is not None and self.forecast.too_few_expected:
+            return f"do not run this: {self.forecast.too_few_expected}"
         if not self._completes:
             return self._describe_incomplete()
         if self.forecast is not None:
-            accuracy = self.forecast.accuracy
-            return f"run this survey: w{accuracy[1:-1]}{self._describe_target()}"
+            accuracy = "; ".join(self.forecast.accuracy_clauses)
+            return f"run this survey: {accuracy}{self._describe_target()}"
         condition = "whatever the answers are"
         if best.condition is not None:
             condition = f"provided that {best.condition}"
@@ -182,21 +174,26 @@ class Plan:
         of = "" if error.startswith("below") else "of "
         return (
             f"run {best.name}: its standard error {of}{error} is "
-            f"{compare_with_next(self.options, self.question.malicious_clients)}, "
+            f"{compare_with_next(self.options, self.request.malicious_clients)}, "
             f"{condition}{describe_servers(best)}{self._describe_target()}"
         )
 
     def _describe_target(self) -> str:
-        """That the target error is not met, and how many users it takes; else nothing."""
+        """Whether the target error is met, and else how many users it takes; empty without one."""
         best = self.recommended
-        target = self.question.target_error
-        if best is None or target is None or (best.half_width_95 or 0.0) <= target:
+        target = self.request.target_error
+        if best is None or target is None:
             return ""
-        unmet = f"; the target error of {percent(target, '±')} is not met"
+        wanted = f"; the target error of {percent(target, '±')} is"
+        if (best.half_width_95 or 0.0) <= target:
+            # Fewer responses to a survey have a larger error, which stands beside it.
+            is_survey = self.request.purpose == SURVEY
+            return f"{wanted} met{f' with {self.request.staying:,} responses' * is_survey}"
+        unmet = f"{wanted} not met"
         suitable = [
             option
             for option in self.options
-            if option.users_needed and suits(option, self.question.malicious_clients)
+            if option.users_needed and suits(option, self.request.malicious_clients)
         ]
         if not suitable:
             return f"{unmet}, and no number of users was found that meets it"
@@ -208,11 +205,11 @@ class Plan:
     def _describe_incomplete(self) -> str:
         """What to do about a survey that too few users stay for."""
         topology = self._ending.topology if self._ending else SERVERS
-        dropout = dropout_needed(self.question, self.loss or 0.0, topology)
+        dropout = dropout_needed(self.request, self.loss or 0.0, topology)
         # The one thing that always helps; what follows is cheaper, where it exists.
         advice = "ask more users"
         if dropout is not None:
-            fewest = self.question.users - share_of_users("dropout", dropout, self.question.users)
+            fewest = self.request.users - share_of_users("dropout", dropout, self.request.users)
             advice = f"plan with --minimum {fewest} (minimum={fewest} in Python)"
         # The next best option may travel in a topology that does complete.
         completing = set()
@@ -220,7 +217,7 @@ class Plan:
             if (ending.chance or 0.0) >= TARGET_COMPLETION:
                 completing.add(str(ending.topology))
         for other in self.options:
-            if suits(other, self.question.malicious_clients) and other.topology in completing:
+            if suits(other, self.request.malicious_clients) and other.topology in completing:
                 advice += f", or run {other.name} in {other.topology}"
                 break
         visits = len(topology.phases)
@@ -228,39 +225,41 @@ class Plan:
             f"do not run this: if each visit is missed with probability {self.loss:.3g}, fewer "
             f"than {TARGET_COMPLETION:.0%} of the surveys complete in {topology}, with {visits} "
             f"visit{'s' * (visits > 1)}, because {self.fewest:,} of "
-            f"{self.question.users:,} users must stay; {advice}"
+            f"{self.request.users:,} users must stay; {advice}"
         )
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know about the question itself."""
-        return cautions(self.question.epsilon, self.question.delta)
+        """What a reader must know about the request itself."""
+        return cautions(self.request.epsilon, self.request.delta)
 
     @property
     def loss(self) -> float | None:
         """Probability of a missed visit; None if users are not expected to miss any."""
         # Whoever plans for people who do not respond expects missed visits, too.
-        asked = self.question
-        expects_loss = asked.minimum is not None or (asked.purpose == TABLE and asked.lost > 0)
-        if asked.loss is None and expects_loss:
+        request = self.request
+        expects_loss = request.minimum is not None or (
+            request.purpose == TABLE and request.lost > 0
+        )
+        if request.loss is None and expects_loss:
             return LOSS
-        return asked.loss
+        return request.loss
 
     @cached_property
     def endings(self) -> tuple[Ending, ...]:
         """How likely each topology completes; empty where no user is expected to miss a visit."""
-        asked = self.question
+        request = self.request
         # Peers share with each other: a survey of one has nobody to share with.
         if self.loss is None or self.fewest < 2:
             return ()
-        return endings(asked.users, self.fewest, self.loss, asked.insiders)
+        return endings(request.users, self.fewest, self.loss, request.insiders)
 
     @cached_property
     def dropout_cost(self) -> DropoutCost | None:
         """What a dropout allowance costs the recommended option; None where no shares travel."""
         if self.recommended is None:
             return None
-        return dropout_cost(self.recommended, self.question)
+        return dropout_cost(self.recommended, self.request)
 
     @property
     def tolerated_malicious(self) -> str:
@@ -281,7 +280,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         best = self.recommended
-        asked = self.question
+        request = self.request
         keys = (
             "users",
             "items",
@@ -294,17 +293,17 @@ class Plan:
         )
         return {
             **plain.JSON_VERSION,
-            "purpose": asked.purpose,
-            "requested": {"epsilon": asked.epsilon, "delta": asked.delta},
+            "purpose": request.purpose,
+            "requested": {"epsilon": request.epsilon, "delta": request.delta},
             "recommended": best.name if best else None,
             "verdict": self.verdict,
             "worthwhile": self.worthwhile,
-            "liars": asked.malicious_clients,
+            "liars": request.malicious_clients,
             "supposed": self.assumption,
             "otherwise": self.alternative_advice,
             "verified": self.verified.name if self.verified else None,
-            **{key: getattr(asked, key) for key in keys},
-            "invited": asked.users if asked.invited is None else asked.invited,
+            **{key: getattr(request, key) for key in keys},
+            "invited": request.users if request.invited is None else request.invited,
             "loss": self.loss,
             "topologies": [ending.to_dict() for ending in self.endings],
             "room": self.dropout_cost.to_dict() if self.dropout_cost else None,
@@ -314,12 +313,18 @@ class Plan:
         }
 
     def __str__(self) -> str:
-        asked = self.question
-        budget = f"epsilon {asked.epsilon:g}, delta {asked.delta:g}"
-        lines = [f"{asked.users_in_words}, {asked.items} items, {budget}", self.verdict]
-        for name, half, error, users in self._errors():
+        request = self.request
+        budget = f"epsilon {request.epsilon:g}, delta {request.delta:g}"
+        lines = [f"{request.users_in_words}, {request.items} items, {budget}", self.verdict]
+        errors = self._errors()
+        # As wide as the longest entry of each column, so that the columns stand below each other.
+        wide = [max(map(len, column)) for column in zip(*errors, strict=True)]
+        for name, half, error, users in errors:
             needed = f", users needed {users}" if users else ""
-            lines.append(f"  {name:<9}  95% error {half}, standard error {error}{needed}")
+            lines.append(
+                f"  {name:<{wide[0]}}  95% error {half:>{wide[1]}}, "
+                f"standard error {error:>{wide[2]}}{needed}"
+            )
         lines += [f"assumes: {self.assumption}", self.alternative_advice]
         if self.dropout_cost is not None:
             lines.append(self.dropout_cost.words)
@@ -347,7 +352,7 @@ class Plan:
 
     def _format_needed(self, option: Option) -> str:
         """How many users the target error takes, in words; empty without a target."""
-        if self.question.target_error is None:
+        if self.request.target_error is None:
             return ""
         return f"{option.users_needed:,}" if option.users_needed else "none found"
 
@@ -355,13 +360,13 @@ class Plan:
         return f"<Plan: {self.verdict}>"
 
     def __hash__(self) -> int:
-        # The options follow from the question, which is enough and takes no time.
-        return hash(self.question)
+        # The options follow from the request, which is enough and takes no time.
+        return hash(self.request)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame, one row per mechanism, best first.
 
-        Its `attrs` hold question and verdict.
+        Its `attrs` hold request and verdict.
         """
         rows = [option.to_dict() for option in self.options]
         columns = {}
@@ -378,11 +383,11 @@ class Plan:
         """Draw 95% errors against the number of users on matplotlib axes, and return the axes."""
         from faircount.planning.drawing import plan_axes
 
-        return plan_axes(self.question, ax)
+        return plan_axes(self.request, ax)
 
     def _repr_html_(self) -> str:
         headings = ["mechanism", "95% error", "standard error"]
-        if self.question.target_error is not None:
+        if self.request.target_error is not None:
             headings.append("users needed")
         rows = []
         for name, *figures in self._errors():
@@ -497,7 +502,7 @@ def compare_mechanisms(
 
     dropout: share of the users who may drop out
     response_rate: share of the users who will respond; the plan is made for them alone
-    terms: of the `Question`
+    terms: of the `PlanRequest`
     """
     # Noise is planned for those who respond: people who never do cannot hide anybody.
     expected = users
@@ -506,13 +511,13 @@ def compare_mechanisms(
         expected = expected_users("response_rate", response_rate, invited)
         terms["invited"] = invited
     count = len(Domain.of(items)) if isinstance(items, Iterable) else items
-    question = Question(expected, count, epsilon, delta, dropout=dropout, **terms)
+    request = PlanRequest(expected, count, epsilon, delta, dropout=dropout, **terms)
     # Every person chooses one item, so a larger floor is a mistake and no public knowledge.
-    largest = (question.users - 1) // question.items
-    if question.floor > largest:
+    largest = (request.users - 1) // request.items
+    if request.floor > largest:
         raise ParameterError(
-            f"floor {question.floor:,} is impossible: {question.users_in_words} cannot give each "
-            f"of {question.items:,} items more than {largest:,} other holders"
+            f"floor {request.floor:,} is impossible: {request.users_in_words} cannot give each "
+            f"of {request.items:,} items more than {largest:,} other holders"
         )
-    options = [make_option(kind, question) for kind in frequency_mechanisms().values()]
-    return Plan(question, rank(options, question.malicious_clients))
+    options = [make_option(kind, request) for kind in frequency_mechanisms().values()]
+    return Plan(request, rank(options, request.malicious_clients))

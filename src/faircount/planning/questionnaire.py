@@ -77,6 +77,12 @@ class QuestionLine:
         }
 
 
+def largest_error(question: Question) -> float:
+    """The 95% error in percentage points from which on nothing is learned about a question."""
+    # An interval that covers half of the range on both sides says nothing at all.
+    return 100 / len(question.answers) if isinstance(question, ChoiceQuestion) else 50.0
+
+
 @dataclass(frozen=True)
 class QuestionnairePlan(ABC):
     """Shares of epsilon and errors of a questionnaire.
@@ -136,6 +142,26 @@ class QuestionnairePlan(ABC):
         of_table = max(noise.law_of_sum(number, len(side)).half_width(0.95) for side in sides)
         apart = self._ask_apart(number, sides)
         return 100 * of_table / self.users, 100 * apart / self.users
+
+    @cached_property
+    def uninformative(self) -> tuple[QuestionLine, ...]:
+        """The questions whose error is so large that nothing is learned about them."""
+        pairs = zip(self.lines, self.form.questionnaire.questions, strict=True)
+        return tuple(line for line, question in pairs if line.half_width >= largest_error(question))
+
+    @property
+    def objection(self) -> str:
+        """Why these questions should not be asked so, and what to do; empty if they may be."""
+        if not self.uninformative:
+            return ""
+        listed = ", ".join(
+            f"question {line.number} has an error of ±{line.half_width:.0f} points"
+            for line in self.uninformative
+        )
+        return (
+            f"with 95% certainty {listed}, from which nothing can be learned; ask more people or "
+            "fewer questions, offer fewer answers or allow a larger epsilon"
+        )
 
     @property
     def is_met(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from faircount.accounting.conditions import Condition, in_english
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.plain import JSON_VERSION
-from faircount.planning.question import cautions
+from faircount.planning.request import cautions
 
 # Digits of every delta that a statement prints, so that one value is not printed as several.
 DELTA_DIGITS = 4

@@ -12,10 +12,10 @@ from faircount.accounting import composition, exact
 from faircount.accounting.composition import compose, dominating_pair
 from faircount.accounting.conditions import (
     MEMBERSHIP,
-    AssumptionCode,
     Condition,
-    assume,
-    assume_floor,
+    ConditionCode,
+    condition_of,
+    floor_condition,
     joint_condition,
 )
 from faircount.accounting.divergence import LossPair, hockey_stick, log_binomial
@@ -197,7 +197,7 @@ def test_sampling_without_a_floor_exposes_once_in_a_while() -> None:
     assert 1 - (1 - p) ** 5 == pytest.approx(1e-3, rel=1e-9)
 
 
-FLOOR = assume_floor(23)
+FLOOR = floor_condition(23)
 
 
 def guarantee(
@@ -209,14 +209,14 @@ def guarantee(
 
 def test_adaptive_releases_add_up() -> None:
     total = composition.sum_epsilons(
-        [guarantee(0.5, 1e-6, FLOOR), guarantee(0.25, 1e-6), guarantee(1, 0.0, assume_floor(23))]
+        [guarantee(0.5, 1e-6, FLOOR), guarantee(0.25, 1e-6), guarantee(1, 0.0, floor_condition(23))]
     )
     assert (total.epsilon, total.delta, total.condition) == (1.75, pytest.approx(2e-6), FLOOR)
     assert composition.sum_epsilons([guarantee(1, 0.7), guarantee(1, 0.7)]).delta == 1.0
 
 
 def test_disjoint_groups_keep_the_weakest_guarantee() -> None:
-    noise = assume(AssumptionCode.S1_NOISE)
+    noise = condition_of(ConditionCode.S1_NOISE)
     whole = composition.compose_parallel([guarantee(0.5, 1e-5, FLOOR), guarantee(1.0, 1e-6, noise)])
     assert (whole.epsilon, whole.delta) == (1.0, 1e-5)
     assert whole.condition == joint_condition((FLOOR, noise, MEMBERSHIP))

@@ -10,7 +10,7 @@ import pytest
 import faircount as fc
 from faircount.accounting import exact, two_stage
 from faircount.accounting.composition import compose_parallel, sum_epsilons
-from faircount.accounting.conditions import ENGLISH, AssumptionCode, assume_floor
+from faircount.accounting.conditions import ENGLISH, ConditionCode, floor_condition
 from faircount.accounting.guarantee import (
     COLLECTOR,
     GENERATOR_ASSUMPTION,
@@ -146,7 +146,7 @@ def test_a_condition_is_a_value_and_no_sentence() -> None:
 
 
 def test_codes_and_values_say_what_the_sentence_says() -> None:
-    floor = assume_floor(23, insiders=2, dropouts=5)
+    floor = floor_condition(23, insiders=2, dropouts=5)
     stated = Guarantee(1.0, 0.1, Relation.REPLACE_ONE, insiders(2), floor, Void.SEEDED)
     values = {"floor": 23, "insiders": 2, "dropouts": 5, "left_out": 0}
     condition = [{"code": "floor", "values": values}]
@@ -164,9 +164,28 @@ def test_codes_and_values_say_what_the_sentence_says() -> None:
     assert (sound["against"], sound["condition"], sound["void"]) == ("reader", [], None)
 
 
-@pytest.mark.parametrize("code", AssumptionCode)
-def test_every_assumption_has_an_english_sentence(code) -> None:
+@pytest.mark.parametrize("code", ConditionCode)
+def test_every_condition_has_an_english_sentence(code) -> None:
     assert ENGLISH[code]
+
+
+def test_an_adversary_is_anybody_and_not_somebody_who_was_caught() -> None:
+    assert str(insiders(1)) == "any single participant who reads the result"
+    assert str(insiders(3)) == "any 3 participants who pool what they know and read the result"
+    assert str(Adversary(AdversaryCode.S1, 1)) == (
+        "the coordinator (S1), reading the result, together with any single participant"
+    )
+
+
+def test_a_guarantee_that_does_not_hold_is_still_a_sentence() -> None:
+    simulated = Guarantee(1.0, 0.0, Relation.REPLACE_ONE, insiders(1), None, Void.SEEDED)
+    assert simulated.sentence == (
+        "does not hold, because the randomness was seeded, so that anybody can repeat it; "
+        "otherwise, against any single participant who reads the result, the odds between two "
+        "possible answers of a user would change by at most a factor of 2.72 (epsilon 1), whatever "
+        "the answers are."
+    )
+    assert "otherwise it would be (1, 0)-DP" in str(simulated)
 
 
 def test_what_is_printed_holds_as_well() -> None:

@@ -115,8 +115,14 @@ def test_a_budget_is_not_raised_and_populations_do_not_mix(file: LedgerFile) -> 
     [
         ({"ledger": None}, "give both"),
         ({"population": None}, "give both"),
-        ({"population": "nobody"}, "has no population 'nobody', only 'people'"),
-        ({"ledger": "nowhere"}, "there is no ledger .*nowhere: create it with faircount budget"),
+        (
+            {"population": "nobody"},
+            "has no population 'nobody', only 'people'.* --population nobody",
+        ),
+        (
+            {"ledger": "nowhere"},
+            "there is no ledger .*create it with faircount budget .*nowhere --",
+        ),
     ],
 )
 def test_a_budget_that_is_not_there_is_told(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircount.accounting.conditions import ROWS_ARE_PEOPLE, AssumptionCode, assume
+from faircount.accounting.conditions import ROWS_ARE_PEOPLE, ConditionCode, condition_of
 from faircount.analysis.cells import text_of
 from faircount.analysis.prepare import (
     Prepared,
@@ -99,8 +99,8 @@ def test_left_out_answers_become_a_condition() -> None:
     found = encode(["a", "x", "", "b"], ["a", "b"], outside="drop", missing="drop")
     assert found.positions.tolist() == [0, 1]
     assert found.kept.tolist() == [0, 3]
-    dropped = assume(AssumptionCode.PUBLIC_MISSING), assume(AssumptionCode.PUBLIC_OUTSIDE)
-    assert found.assumptions == (*dropped, ROWS_ARE_PEOPLE)
+    dropped = condition_of(ConditionCode.PUBLIC_MISSING), condition_of(ConditionCode.PUBLIC_OUTSIDE)
+    assert found.conditions == (*dropped, ROWS_ARE_PEOPLE)
 
 
 def test_answers_counted_as_another_item_need_no_condition() -> None:
@@ -108,7 +108,7 @@ def test_answers_counted_as_another_item_need_no_condition() -> None:
         ["a", "x", "", "b"], ["a", "b", "rest"], outside="other", missing="other", other="rest"
     )
     assert found.positions.tolist() == [0, 2, 2, 1]
-    assert found.assumptions == (ROWS_ARE_PEOPLE,)
+    assert found.conditions == (ROWS_ARE_PEOPLE,)
     with pytest.raises(ParameterError, match="not on the list"):
         encode(["a", "x"], ["a", "b"], outside="other", other="rest")
     with pytest.raises(ParameterError, match="name the item"):
@@ -122,7 +122,7 @@ def test_what_is_noted_does_not_depend_on_the_answers(cells: list[Any]) -> None:
     some = encode(cells, ["a", "b", "rest"], **rules)
     none = encode(["a"], ["a", "b", "rest"], **rules)
     assert some.notes == none.notes
-    assert some.assumptions == none.assumptions
+    assert some.conditions == none.conditions
 
 
 def test_the_first_row_of_a_user_counts() -> None:
@@ -178,9 +178,7 @@ def test_a_list_from_the_answers_must_be_asked_for() -> None:
         prepare(["a", "b"], items=None)
     found = prepare(["b", "a", "é", ""], items=None, from_data=True, rules=Rules(missing="drop"))
     assert found.domain.labels == ("a", "b", "é")
-    assert (
-        str(found.assumptions[0]) == "the list of items is public (it was taken from the answers)"
-    )
+    assert str(found.conditions[0]) == "the list of items is public (it was taken from the answers)"
     with pytest.raises(AnswerError, match="fewer than 2 different answers"):
         prepare(["a", "a"], items=None, from_data=True)
     with pytest.raises(ParameterError, match="not both"):
@@ -267,6 +265,8 @@ def test_reading_a_text_twice_changes_nothing(text: str) -> None:
             ["1.1.2024", "b"],
             "1 of them are dates, but the items are text",
         ),
+        ([True, False, "yes"], ["yes", "no"], "2 of them are true or false, but the items are not"),
+        (["x"], ["a", "b"], "In pandas, set(df[column]) - set(domain) shows them"),
     ],
 )
 def test_refusals_say_why_without_repeating_an_answer(

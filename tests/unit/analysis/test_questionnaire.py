@@ -145,7 +145,7 @@ def test_people_have_one_row_each() -> None:
     with pytest.raises(AnswerError, match="one row per person"):
         fc.questionnaire(table, [YES], epsilon=1.0, user="id")
     table["id"] = [1, 2, 3, 4]
-    result = fc.questionnaire(table, [YES], epsilon=1.0, user="id")
+    result = fc.questionnaire(table, [YES], epsilon=1.0, user="id", anyway=True)
     assert result.guarantee.condition is None
     repeated = pd.DataFrame(make_table(4), index=[0, 0, 1, 2])
     with pytest.raises(AnswerError, match="same index label"):
@@ -159,7 +159,16 @@ def test_people_have_one_row_each() -> None:
         ([YES], {"epsilon": 0.0}, "epsilon must be above 0"),
         ([YES], {"epsilon": 1.0, "entropy": np.random.default_rng()}, "source of random bytes"),
         ([YES], {"epsilon": 1.0, "seed": 1}, "entropy=fc.SeededStream"),
-        ([{**YES, "column": "other"}], {"epsilon": 1.0}, "no column 'other'"),
+        (
+            [{**YES, "column": "other"}],
+            {"epsilon": 1.0},
+            "no column 'other'; it has 'recommend', 'site'$",
+        ),
+        (
+            [{"kind": "yes", "text": "Recommend?"}],
+            {"epsilon": 1.0},
+            "no column 'Recommend[?]'.*takes the column that is named like its text",
+        ),
     ],
 )
 def test_calls_that_do_not_fit_are_explained(

@@ -45,6 +45,18 @@ def test_without_proofs_the_result_says_that_rows_were_believed(topology: str | 
     )
     assert result.assumption == ROWS_ASSUMPTION == result.to_dict()["supposed"]
     assert "assumes: every row of the table holds what that person answered" in str(result)
+    # There were no clients of which anything could be said.
+    assert result.to_dict()["validity"] is None
+
+
+def test_a_topology_that_was_played_is_not_taken_for_two_servers() -> None:
+    mechanism = fc.Laplace(items=ITEMS, epsilon=1.0)
+    played = fc.run(ANSWERS, mechanism, topology="servers", entropy=fc.SeededStream(1))
+    first = next(line for line in str(played).splitlines() if line.startswith("laplace"))
+    assert first == "laplace: 60 users, 3 items, topology servers played in this process"
+    table = fc.histogram(ANSWERS, domain=ITEMS, epsilon=1.0, entropy=fc.SeededStream(1))
+    assert "laplace: 60 users, 3 items" in str(table).splitlines()
+    assert table.to_dict()["topology"] == "servers"
 
 
 def test_a_mechanism_that_proves_is_tried_without_messages_unless_asked() -> None:
@@ -59,7 +71,7 @@ def test_a_mechanism_that_proves_is_tried_without_messages_unless_asked() -> Non
 
 def test_what_cannot_be_proven_is_refused() -> None:
     for unproven in (fc.Laplace(items=ITEMS, epsilon=1.0), fc.OUE(items=ITEMS, epsilon=1.0)):
-        with pytest.raises(ParameterError, match="choose ServerJoint, ServerCoins or PlacedCoins"):
+        with pytest.raises(ParameterError, match="choose ServerJoint, ServerLaplace, ServerCoins"):
             fc.run(ANSWERS, unproven, proofs=True)
     with pytest.raises(ParameterError, match="only servers check proofs"):
         fc.run(ANSWERS, PROVEN[0], topology="masked", proofs=True)

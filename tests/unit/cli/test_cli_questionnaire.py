@@ -105,6 +105,56 @@ def test_a_ledger_is_charged_and_settled(files: tuple[str, str], tmp_path: Path)
     assert "does not cover this run" in again.output
 
 
+@pytest.mark.parametrize("purpose", ["survey", "table"])
+def test_a_plan_advises_against_questions_about_which_nothing_is_learned(
+    files: tuple[str, str], purpose: str
+) -> None:
+    asked = ("plan", "--for", purpose, "--questionnaire", files[0], "--users", "20")
+    done = call(*asked, "--epsilon", "0.1")
+    text = " ".join(done.output.split())
+    assert done.exit_code == 3
+    assert "Verdict: do not run this: with 95% certainty question 1 has an error of ±" in text
+    assert "ask more people or fewer questions" in text
+    found = call(*asked, "--epsilon", "0.1", "--json")
+    assert found.exit_code == 3
+    document = json.loads(found.output)
+    assert not document["worthwhile"]
+    assert document["verdict"].startswith("do not run this: ")
+    useful = call(*asked[:-1], "300", "--epsilon", "1", "--json")
+    assert useful.exit_code == 0
+    assert json.loads(useful.output)["worthwhile"]
+
+
+def test_a_plan_advises_against_a_minimum_that_is_not_expected(files: tuple[str, str]) -> None:
+    asked = ("plan", "--questionnaire", files[0], "--users", "300", "--epsilon", "1")
+    done = call(*asked, "--minimum", "200", "--response-rate", "50%")
+    assert done.exit_code == 3
+    assert "do not run this: 150 people are expected to respond, fewer than" in " ".join(
+        done.output.split()
+    )
+
+
+def test_a_table_about_which_nothing_is_learned_is_refused(
+    files: tuple[str, str], tmp_path: Path
+) -> None:
+    form, table = files
+    few = tmp_path / "few.csv"
+    few.write_text("".join(Path(table).read_text().splitlines(keepends=True)[:21]))
+    ledger = ("--ledger", str(tmp_path / "staff.ledger"), "--population", "staff")
+    call("budget", ledger[1], "--population", "staff", "--epsilon", "1", "--delta", "1e-6")
+    asked = ("run", "--questionnaire", form, str(few), "--epsilon", "0.1", *ledger)
+    done = call(*asked)
+    assert done.exit_code == 2
+    assert "do not run this: with 95% certainty question 1" in done.output
+    assert "use --anyway (anyway=True in Python)" in " ".join(done.output.split())
+    # What was refused has cost nothing; what is wanted nevertheless is noted with the result.
+    budget = json.loads(call("budget", ledger[1], "--json").output)
+    assert budget["populations"][0]["spent"]["epsilon"] == 0
+    nevertheless = call(*asked, "--anyway")
+    assert nevertheless.exit_code == 0, nevertheless.output
+    assert "note: do not run this" in " ".join(nevertheless.output.split()).lower()
+
+
 def test_the_plan_has_a_line_per_question(files: tuple[str, str]) -> None:
     form, _ = files
     asked = ("--questionnaire", form, "--users", "300", "--epsilon", "1")

@@ -49,7 +49,7 @@ def test_people_see_bars_and_a_guarantee_in_one_sentence(call: Call) -> None:
     shown = call(f"{RUN} --epsilon 1").stdout
     assert "Zürich" in shown
     assert "█" in shown
-    assert "Privacy: against 1 colluding participant reading the result, the odds" in shown
+    assert "Privacy: against any single participant who reads the result, the odds" in shown
     words = " ".join(shown.split())
     assert (
         "provided that each row is another person, assuming that nobody can tell the output"

@@ -107,7 +107,7 @@ def test_without_a_server_the_answer_stays_on_the_device(servers: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("hello", "give the link"),
+        ("hello", "this is no invitation code"),
         (f"{ADDRESS}/#HELLO", "no invitation code"),
         ("ftp://a/#b", "the address of a server"),
     ],

@@ -61,6 +61,9 @@ def test_a_link_names_the_server_and_a_code_alone_does_not() -> None:
     assert read_invitation(CODE.text, "http://127.0.0.1:8001/") == ("http://127.0.0.1:8001", CODE)
     with pytest.raises(ParameterError, match="give the link"):
         read_invitation(CODE.text)
+    # What is no code needs no address.
+    with pytest.raises(ParameterError, match="this is no invitation code"):
+        read_invitation("garbage")
 
 
 @pytest.mark.parametrize(

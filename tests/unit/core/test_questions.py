@@ -269,7 +269,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     [
         ({"kind": "two", "text": "q"}, "question 1 .'q'.: kind must be one of one, yes"),
         ({"kind": "one", "items": ["a", "b"]}, "question 1: text is missing"),
-        ({"kind": "one", "text": "q"}, "items is missing: a one question needs it"),
+        ({"kind": "one", "text": "q"}, "items is missing: a question of kind 'one' needs it"),
         ({"kind": "one", "text": "q", "items": ["a", "a"]}, "items must differ"),
         ({"kind": "one", "text": "q", "items": "ab"}, "items must be a list"),
         ({"kind": "one", "text": "q", "item": ["a"]}, "has no field 'item'; did you mean items?"),

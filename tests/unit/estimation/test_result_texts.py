@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from faircount.accounting.conditions import ENGLISH as CONDITIONS
-from faircount.accounting.conditions import AssumptionCode, assume, assume_floor
+from faircount.accounting.conditions import ConditionCode, condition_of, floor_condition
 from faircount.accounting.guarantee import Adversary, AdversaryCode, Guarantee, Relation, Void
 from faircount.estimation.english_texts import ResultWords
 from faircount.estimation.german_texts import GermanWords
@@ -41,11 +41,11 @@ def test_every_adversary_is_named(code: AdversaryCode, insiders: int) -> None:
     assert ("7" in claim) == (insiders == 7)
 
 
-@pytest.mark.parametrize("code", AssumptionCode)
-def test_every_condition_is_stated(code: AssumptionCode) -> None:
-    condition = assume(code, column="Plan", text="etwas gilt")
-    if code is AssumptionCode.FLOOR:
-        condition = assume_floor(20, 2, 3)
+@pytest.mark.parametrize("code", ConditionCode)
+def test_every_condition_is_stated(code: ConditionCode) -> None:
+    condition = condition_of(code, column="Plan", text="etwas gilt")
+    if code is ConditionCode.FLOOR:
+        condition = floor_condition(20, 2, 3)
     for text in (GERMAN.claim, GERMAN.sentence):
         stated = text(replace(PROMISE, condition=condition))
         assert "unter der Bedingung: " in stated
@@ -54,11 +54,11 @@ def test_every_condition_is_stated(code: AssumptionCode) -> None:
 
 def test_a_floor_names_only_those_whom_it_does_not_count_on() -> None:
     floor = "jede Antwort wird von mindestens 20 anderen Personen gewählt"
-    assert GERMAN.condition(assume_floor(20)) == floor
-    assert GERMAN.condition(assume_floor(20, 2)) == (
+    assert GERMAN.condition(floor_condition(20)) == floor
+    assert GERMAN.condition(floor_condition(20, 2)) == (
         f"{floor} (von denen bis zu 2 zusammenarbeiten dürfen)"
     )
-    assert GERMAN.condition(assume_floor(20, 2, 3, left_out=True)) == (
+    assert GERMAN.condition(floor_condition(20, 2, 3, left_out=True)) == (
         f"{floor} (von denen bis zu 2 zusammenarbeiten und bis zu 3 ausfallen oder vom Koordinator "
         "(S1) ausgelassen werden dürfen)"
     )

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import faircount as fc
-from faircount.accounting.conditions import AssumptionCode
+from faircount.accounting.conditions import ConditionCode
 from faircount.accounting.guarantee import OUTSIDER, S2, Relation, insiders
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import (
@@ -553,7 +553,7 @@ def test_tss_without_phi_states_what_a_helper_sees() -> None:
     mechanism = fc.TSS(items=4, users=100, p=0.5, alpha=0.5, floor=9)
     for stated in (mechanism.guarantee(epsilon=1.0), *mechanism.guarantees(epsilon=1.0)):
         assert stated.condition is not None
-        assert stated.condition.has(AssumptionCode.NO_HELPER_LOOKS)
+        assert stated.condition.has(ConditionCode.NO_HELPER_LOOKS)
     prime = fc.TSSPrime(items=4, users=100, p=0.5, alpha=0.5, floor=9)
     assert "bit" not in str(prime.guarantee(epsilon=1.0))
 

@@ -262,7 +262,7 @@ def test_a_billion_users_are_accounted_for_at_once(users):
 
 
 def test_what_cannot_be_shown_for_very_many_users_is_refused():
-    with pytest.raises(RefusedError, match="too many to compute its law"):
+    with pytest.raises(RefusedError, match="too many to compute its distribution"):
         make(users=10**10).channel(10**10)
     with pytest.raises(RefusedError, match="choose a larger scale"):
         make(users=10**9, scale=10**4, calibration="classical").guarantee()

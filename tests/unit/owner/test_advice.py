@@ -62,7 +62,7 @@ def test_other_minima_are_refused(text: str) -> None:
 
 def test_surveys_of_two_servers_are_planned_for_malicious_clients() -> None:
     requirements = SurveyRequirements(CITIES, 300, 1.0)
-    assert requirements.plan().question.malicious_clients
+    assert requirements.plan().request.malicious_clients
     advice = advise(requirements)
     assert advice.proven
     assert (

@@ -131,7 +131,7 @@ def run_by_one(
 ) -> QuestionnaireResult:
     operators = {"s1_operator": name, "s2_operator": name, "one_operator": True}
     record = replace(RECORD, language=language, **operators)
-    return replace(result, facts={**result.facts, "record": record}, assumptions=(ONE_OPERATOR,))
+    return replace(result, facts={**result.facts, "record": record}, conditions=(ONE_OPERATOR,))
 
 
 @pytest.mark.parametrize("language", ["en", "de"])

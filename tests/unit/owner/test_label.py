@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from in_process import rename_operator
 
 import faircount
-from faircount.accounting.conditions import assume_floor
+from faircount.accounting.conditions import floor_condition
 from faircount.cli import main
 from faircount.client.participation import connect
 from faircount.core.errors import RefusedError
@@ -145,7 +145,7 @@ def test_a_guarantee_says_that_one_operator_runs_both_servers(
 
 def test_the_page_states_every_condition_in_its_language(both_apps: Any) -> None:
     content = make_label(make_survey(both_apps)).content
-    page = label_page(content, assume_floor(20, 2), "de").decode()
+    page = label_page(content, floor_condition(20, 2), "de").decode()
     assert "Das gilt unter einer Bedingung: Jede Antwort wird von mindestens 20 anderen" in page
     assert "Das gilt unter" not in label_page(content, None, "de").decode()
 
@@ -164,7 +164,7 @@ def test_a_guarantee_with_two_operators_needs_no_such_condition(
     ("mechanism", "covered", "adversary"),
     [
         ("auto", "any number", "with any number of participants"),
-        ("laplace", 1, "1 colluding participant"),
+        ("laplace", 1, "any single participant who reads the result"),
     ],
 )
 def test_the_label_covers_as_many_participants_as_the_guarantee(

@@ -180,6 +180,10 @@ def test_a_survey_is_repeated_among_the_same_people_and_compared(
     assert second.params.survey != first.params.survey
     assert second.params.keys != first.params.keys
     assert second.params.population == "staff"
+    second.invite()
+    early = run("survey", "trend", tmp_path / "mood", folder)
+    assert early.exit_code == 2
+    assert "mood-2 is not over yet: close it, or wait" in " ".join(early.stderr.split())
     finish(second, tmp_path / "two")
     assert [invitee.columns for invitee in second.invitees()] == [
         invitee.columns for invitee in first.invitees()

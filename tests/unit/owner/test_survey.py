@@ -121,7 +121,9 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     before = (folder / "invitations.csv").read_bytes()
     assert run_json("survey", "invite", folder)["invited"] == 40
     assert (folder / "invitations.csv").read_bytes() == before
+    assert "Next: faircount survey open" in run("survey", "invite", folder).stdout
     assert run_json("survey", "open", folder)["phase"] == "submitting"
+    assert "The survey is open: faircount survey status" in run("survey", "invite", folder).stdout
     survey = Survey.at(folder)
     participations = connect_all(survey, tmp_path / "devices")
     for participation in participations[:35]:
@@ -136,9 +138,14 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     assert "not over yet" in early.stderr
     assert "faircount survey status" in early.stderr
     assert run("survey", "close", folder).exit_code == 0
+    late = run("survey", "invite", folder)
+    assert late.exit_code == 2
+    assert "nobody can answer the survey in" in late.stderr
     done = run("survey", "result", folder, "--wait")
     assert done.exit_code == 0, done.stderr
     assert "35 people counted" in done.stdout
+    # The folder knows it, whatever the servers have deleted.
+    assert run("survey", "invite", folder).exit_code == 2
     text = " ".join(done.stdout.split())
     assert (
         "35 reports counted, 0 refused. Every counted report added exactly one to exactly one item"
@@ -338,7 +345,7 @@ def test_closing_with_too_few_answers_says_how_many_are_missing(
     closed = run("survey", "close", folder)
     assert closed.exit_code == 2
     said = " ".join(closed.stderr.split())
-    assert f"1 have answered, and {survey.params.minimum} are needed, so the survey stays" in said
+    assert f"1 has answered, and {survey.params.minimum} are needed, so the survey stays" in said
     assert "survey extend" in said
     assert "survey abort" in said
     assert run_json("survey", "status", folder)["s1"]["phase"] == "submitting"

@@ -14,7 +14,7 @@ import pytest
 
 import faircount as fc
 from faircount.accounting import composition, exact
-from faircount.accounting.conditions import AssumptionCode, assume
+from faircount.accounting.conditions import ConditionCode, condition_of
 from faircount.accounting.divergence import binomial_window, epsilon_for
 from faircount.accounting.gaussian import analytic_delta
 from faircount.accounting.guarantee import OUTSIDER, S1, Guarantee, Relation, insiders
@@ -24,7 +24,7 @@ from faircount.mechanisms.exact_draws import ONE
 CROWD: dict[str, Any] = {"items": 5, "users": 200}
 
 
-RAIN = assume(AssumptionCode.OTHER, text="it rains")
+RAIN = condition_of(ConditionCode.OTHER, text="it rains")
 
 
 def make_guarantee(epsilon: float, delta: float = 0.0, **more: Any) -> Guarantee:

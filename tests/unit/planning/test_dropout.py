@@ -67,4 +67,4 @@ def test_an_allowance_that_leaves_nobody_to_hide_among_meets_no_budget() -> None
 def test_the_share_names_the_same_number_of_users(users: int) -> None:
     assert compare_mechanisms(
         users, 2, 8.0, dropout=usual_dropout(users)
-    ).question.lost == default_dropout_allowance(users)
+    ).request.lost == default_dropout_allowance(users)

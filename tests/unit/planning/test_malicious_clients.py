@@ -146,12 +146,12 @@ def test_without_users_enough_for_placed_coins_the_servers_make_the_noise() -> N
 
 def test_where_nothing_proven_meets_the_budget_it_says_so(honest_plan: Plan) -> None:
     unproven = tuple(option for option in honest_plan.options if not option.proven)
-    bare = Plan(honest_plan.question, unproven)
+    bare = Plan(honest_plan.request, unproven)
     assert bare.alternative_advice == (
         "if clients may be malicious: nothing meets the budget with reports that are proven to be "
         "one vote"
     )
-    malicious_plan = Plan(replace(honest_plan.question, malicious_clients=True), unproven)
+    malicious_plan = Plan(replace(honest_plan.request, malicious_clients=True), unproven)
     assert malicious_plan.recommended is None
     assert "no mechanism with proven reports meets the budget" in malicious_plan.verdict
 

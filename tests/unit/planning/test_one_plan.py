@@ -20,7 +20,7 @@ from faircount.planning.promise import (
     is_weak_epsilon,
     promise_to_participants,
 )
-from faircount.planning.question import cautions
+from faircount.planning.request import cautions
 
 PAGE = Path(__file__).parents[3] / "src" / "faircount" / "web" / "page"
 GRID = [

@@ -23,7 +23,7 @@ from faircount.planning.completion import dropout_needed
 from faircount.planning.costs import cost, paper_form_bytes
 from faircount.planning.option import percent
 from faircount.planning.plan import Plan, compare_mechanisms
-from faircount.planning.question import Question
+from faircount.planning.request import PlanRequest
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, encode
 from faircount.protocol.survey.topology import TARGET_COMPLETION
 from faircount.protocol.wire.messages import OutcomeRequest, PollRequest
@@ -89,12 +89,12 @@ def test_29_percent_of_100_users_are_29_insiders() -> None:
     Floating point makes 28.99... of 29; made for 28, Laplace would have delta 5.4e-3 against 29.
     """
     made = compare_mechanisms(100, 12, 1.0, 1e-6, colluding=0.29)
-    assert made.question.insiders == 29
+    assert made.request.insiders == 29
     laplace = option_named(made, "laplace").mechanism
     assert laplace.guarantee(epsilon=1.0, adversary=insiders(29)).delta <= 1e-6
     one_short = replace(laplace, insiders=28)
     assert one_short.guarantee(epsilon=1.0, adversary=insiders(29)).delta > 5e-3
-    assert compare_mechanisms(100, 12, 1.0, 1e-6, dropout=0.29).question.staying == 71
+    assert compare_mechanisms(100, 12, 1.0, 1e-6, dropout=0.29).request.staying == 71
 
 
 @pytest.mark.parametrize("name", ["grr", "oue"])
@@ -186,9 +186,9 @@ def test_whoever_is_sound_spends_no_more_than_the_budget(known: dict[str, Any]) 
     for option in (one for one in made.options if one.sound):
         assert option.epsilon == 1.0
         assert option.delta <= 1e-6 * (1 + 1e-9)
-        if made.question.releases == 1:
+        if made.request.releases == 1:
             against = (
-                insiders(made.question.insiders) if hasattr(option.mechanism, "insiders") else None
+                insiders(made.request.insiders) if hasattr(option.mechanism, "insiders") else None
             )
             assert option.mechanism.guarantee(epsilon=1.0, adversary=against).delta <= 1e-6 * (
                 1 + 1e-9
@@ -225,8 +225,8 @@ def test_a_floor_that_the_users_cannot_give_is_refused() -> None:
     with pytest.raises(ParameterError, match="12 items more than 66 other holders"):
         compare_mechanisms(800, 12, 1.0, 1e-6, floor=67)
     with pytest.raises(RefusedError, match="66 at most"):
-        count_hidden_holders(Question(800, 12, 1.0, 1e-6, floor=67).requirements)
-    assert count_hidden_holders(Question(800, 12, 1.0, 1e-6, floor=66).requirements) == 65
+        count_hidden_holders(PlanRequest(800, 12, 1.0, 1e-6, floor=67).requirements)
+    assert count_hidden_holders(PlanRequest(800, 12, 1.0, 1e-6, floor=66).requirements) == 65
 
 
 def test_the_floor_named_in_a_refusal_is_the_smallest_that_serves_the_papers_p() -> None:
@@ -244,23 +244,23 @@ def test_the_first_option_is_the_smallest_error_up_to_one_percent() -> None:
 
 
 def test_errors_are_what_the_mechanism_itself_says() -> None:
-    question = Question(800, 12, 1.0, 1e-6, floor=40)
+    request = PlanRequest(800, 12, 1.0, 1e-6, floor=40)
     uniform = np.full(12, 1 / 12)
     for kind in frequency_mechanisms().values():
         try:
-            made = kind.calibrate(question.requirements).mechanism
+            made = kind.calibrate(request.requirements).mechanism
         except RefusedError:
             continue
-        error, half = made.expected_errors(question.staying)
+        error, half = made.expected_errors(request.staying)
         assert error == pytest.approx(math.sqrt(made.variance(uniform).mean()), rel=1e-4)
         assert 1.5 * error < half < 2.3 * error
 
 
-def assert_smallest(name: str, question: Question, target: float, most: int) -> None:
+def assert_smallest(name: str, request: PlanRequest, target: float, most: int) -> None:
     kind = frequency_mechanisms()[name]
-    widths = {n: half_width(kind, question, n) for n in range(2, most)}
+    widths = {n: half_width(kind, request, n) for n in range(2, most)}
     enough = [n for n, width in widths.items() if width is not None and width <= target]
-    found = users_needed(kind, question, target)
+    found = users_needed(kind, request, target)
     assert found == enough[0] if enough else found is None or found >= most
 
 
@@ -272,7 +272,7 @@ def test_users_needed_of_reports_that_are_seldom_false(
 ) -> None:
     """With few users nearly every report is true, so that the error grows before it falls."""
     for name in ("grr", "oue"):
-        assert_smallest(name, Question(300, items, epsilon, 1e-6), target, 160)
+        assert_smallest(name, PlanRequest(300, items, epsilon, 1e-6), target, 160)
 
 
 @pytest.mark.parametrize("name", ["laplace", "decoys", "dpdg", "dpds", "oue"])
@@ -294,8 +294,8 @@ def test_users_needed_is_the_smallest_number_that_is_enough(
 
     With dropouts the error of decoys rises by up to a third before it falls again.
     """
-    question = Question(**{"users": 300, "items": 4, "epsilon": 1.0, "delta": 1e-6, **known})
-    assert_smallest(name, question, target, 450)
+    request = PlanRequest(**{"users": 300, "items": 4, "epsilon": 1.0, "delta": 1e-6, **known})
+    assert_smallest(name, request, target, 450)
 
 
 @pytest.mark.parametrize(("epsilon", "dropout", "target"), [(2.0, 0.25, 0.096), (1.0, 0.5, 0.123)])
@@ -303,11 +303,11 @@ def test_users_needed_of_decoys_where_bisection_was_wrong(
     epsilon: float, dropout: float, target: float
 ) -> None:
     """A binary search said 69 where 55 were enough, and 89 where 90 were not."""
-    question = Question(200, 12, epsilon, 0.01, dropout=dropout)
-    assert_smallest("decoys", question, target, 140)
-    found = users_needed(frequency_mechanisms()["decoys"], question, target)
+    request = PlanRequest(200, 12, epsilon, 0.01, dropout=dropout)
+    assert_smallest("decoys", request, target, 140)
+    found = users_needed(frequency_mechanisms()["decoys"], request, target)
     widths = [
-        half_width(frequency_mechanisms()["decoys"], question, n) or 1.0
+        half_width(frequency_mechanisms()["decoys"], request, n) or 1.0
         for n in range(found or 0, 140)
     ]
     assert (
@@ -317,33 +317,34 @@ def test_users_needed_of_decoys_where_bisection_was_wrong(
 
 def test_more_users_are_not_always_enough_and_bisection_would_be_misled() -> None:
     kind = frequency_mechanisms()["decoys"]
-    question = Question(300, 4, 1.0, 1e-3, dropout=0.35)
-    enough = [(half_width(kind, question, n) or 1) <= 0.11 for n in range(2, 450)]
+    request = PlanRequest(300, 4, 1.0, 1e-3, dropout=0.35)
+    enough = [(half_width(kind, request, n) or 1) <= 0.11 for n in range(2, 450)]
     assert enough != sorted(enough)
 
 
 def test_users_needed_above_a_thousand_has_three_digits_and_is_enough() -> None:
     kind = frequency_mechanisms()["oue"]
-    question = Question(800, 12, 1.0, 1e-6, dropout=0.1)
-    found = users_needed(kind, question, 0.02)
+    request = PlanRequest(800, 12, 1.0, 1e-6, dropout=0.1)
+    found = users_needed(kind, request, 0.02)
     assert found is not None
     assert found > 1000
     assert found % 100 == 0
     assert (
-        (half_width(kind, question, found) or 1)
+        (half_width(kind, request, found) or 1)
         <= 0.02
-        < (half_width(kind, question, found - 100) or 0)
+        < (half_width(kind, request, found - 100) or 0)
     )
 
 
 def test_a_target_that_is_never_reached_has_no_number() -> None:
     assert (
-        users_needed(frequency_mechanisms()["grr"], Question(2 * 10**8, 2, 0.1, 1e-6), 1e-6) is None
+        users_needed(frequency_mechanisms()["grr"], PlanRequest(2 * 10**8, 2, 0.1, 1e-6), 1e-6)
+        is None
     )
     assert (
         users_needed(
             frequency_mechanisms()["dpds"],
-            Question(800, 12, 1.0, 1e-6, floor=60, dropout=0.1),
+            PlanRequest(800, 12, 1.0, 1e-6, floor=60, dropout=0.1),
             0.02,
         )
         is None
@@ -351,7 +352,7 @@ def test_a_target_that_is_never_reached_has_no_number() -> None:
 
 
 def test_curves_fall_with_the_users_and_have_gaps_where_refused() -> None:
-    found = curves(Question(800, 12, 1.0, 1e-6, floor=40), [100, 1000, 10_000])
+    found = curves(PlanRequest(800, 12, 1.0, 1e-6, floor=40), [100, 1000, 10_000])
     assert found["dpds"][0] is None
     for values in found.values():
         known = [value for value in values if value is not None]
@@ -380,7 +381,7 @@ def test_a_plan_that_too_few_stay_for_names_the_smallest_dropout_that_serves() -
     for dropout, enough in ((0.23, False), (0.24, True)):
         other = compare_mechanisms(800, 12, 1.0, 1e-6, loss=0.2, dropout=dropout)
         assert (other.endings[0].chance >= TARGET_COMPLETION) == other.worthwhile == enough
-    assert dropout_needed(Question(3, 2, 1.0, 1e-6), 0.9) is None
+    assert dropout_needed(PlanRequest(3, 2, 1.0, 1e-6), 0.9) is None
     assert "ask more users" in compare_mechanisms(40, 2, 8.0, 1e-6, loss=0.99).verdict
 
 
@@ -389,8 +390,8 @@ def test_a_plan_prints_short_and_readably() -> None:
     lines = str(made).splitlines()
     assert lines[0] == "800 users, 12 items, epsilon 1, delta 1e-06"
     assert lines[1] == made.verdict
-    assert lines[2] == "  laplace    95% error ±0.70%, standard error 0.34%"
-    assert "  decoys in servers  95% error ±3.3%, standard error 1.7%" in lines
+    assert lines[2] == "  laplace            95% error ±0.70%, standard error 0.34%"
+    assert "  decoys in servers  95% error  ±3.3%, standard error  1.7%" in lines
     assert "dpds" not in str(made)
     assert len(repr(made)) < 250
     assert "note: an epsilon of 20" in str(compare_mechanisms(800, 12, 20.0, 1e-6))
@@ -536,7 +537,7 @@ def test_close_errors_are_compared_in_percent() -> None:
         (3.2, "less than a third of that of"),
     ):
         closer = replace(second, standard_error=factor * (best.standard_error or 0.0))
-        verdict = Plan(made.question, (best, closer)).verdict
+        verdict = Plan(made.request, (best, closer)).verdict
         assert words in verdict
 
 
@@ -545,10 +546,10 @@ def test_close_errors_are_compared_in_percent() -> None:
 def test_an_error_that_is_reached_exactly_needs_nobody_more(name: str, users: int) -> None:
     """6 of 40 users are 15%, but as floats a little more: 41 were asked for."""
     kind = frequency_mechanisms()[name]
-    question = Question(5000, 2, 1.0, 1e-6)
-    reached = half_width(kind, question, users)
+    request = PlanRequest(5000, 2, 1.0, 1e-6)
+    reached = half_width(kind, request, users)
     assert reached is not None
-    needed = users_needed(kind, question, reached * (1 - 1e-15))
+    needed = users_needed(kind, request, reached * (1 - 1e-15))
     assert needed is not None
     assert needed <= users
 
@@ -563,7 +564,10 @@ def test_a_target_that_is_not_met_is_in_the_verdict_with_the_users_it_takes() ->
     assert f"users needed {needed}" in str(missed)
     assert f">{needed}<" in missed._repr_html_()
     met = compare_mechanisms(800, 12, 1.0, 1e-6, target_error=0.02)
-    assert "target" not in met.verdict
+    assert met.verdict.endswith("; the target error of ±2.0% is met")
+    survey = fc.plan(800, 12, 1.0, target_error=0.02)
+    assert survey.verdict.endswith("; the target error of ±2.0% is met with 760 responses")
+    assert "target" not in compare_mechanisms(800, 12, 1.0, 1e-6).verdict
     assert "users needed" not in str(compare_mechanisms(800, 12, 1.0, 1e-6))
 
 

@@ -98,15 +98,13 @@ def differs(measured: Any, stated: float) -> bool:
 def test_errors_are_those_stated(question: tuple[Any, ...]) -> None:
     made = plan_for(*question)
     for seed, (mechanism, _, stated, _) in enumerate(forms(made)):
-        assert not differs(squared_errors(mechanism, made.question.staying, seed), stated), (
-            mechanism
-        )
+        assert not differs(squared_errors(mechanism, made.request.staying, seed), stated), mechanism
 
 
 @pytest.mark.parametrize("question", GRID, ids=str)
 def test_every_form_runs_as_stated(question: tuple[Any, ...]) -> None:
     made = plan_for(*question)
-    answers = [j % made.question.items for j in range(made.question.users)]
+    answers = [j % made.request.items for j in range(made.request.users)]
     for mechanism, topology, _, _ in forms(made):
         if topology is EXPLICIT and mechanism.n > 60:
             continue  # thousands of sealed rows
@@ -146,7 +144,7 @@ def test_the_error_of_the_other_form_would_be_caught() -> None:
     """Decoys with places and in servers: the plan printed the first as that of two servers."""
     made = compare_mechanisms(300, 12, 1.0, 1e-6)
     one = decoys(made)
-    staying = made.question.staying
+    staying = made.request.staying
     assert one.servers is not None
     assert one.mechanism is not None
     assert one.servers.mechanism is not None

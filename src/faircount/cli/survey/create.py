@@ -327,7 +327,7 @@ def _operators(survey: "Survey") -> "Iterator[dict[str, str]]":
 def _notes_about(survey: "Survey", own_budget: bool) -> list[str]:
     """What an owner should think about before inviting people."""
     from faircount.mechanisms.laplace_sheets import LaplaceSheets
-    from faircount.planning.question import cautions
+    from faircount.planning.request import cautions
     from faircount.protocol.survey.operators import has_one_operator
 
     params = survey.params

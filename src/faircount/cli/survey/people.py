@@ -27,21 +27,27 @@ def invite_command(
     from faircount.cli.show import spinner
     from faircount.owner.people import read_people
     from faircount.owner.survey import Survey
+    from faircount.protocol.survey.phases import Phase
 
     survey = Survey.at(folder)
     # Invitations that exist are completed and not made anew: some may have been sent already.
     listed = None if people is None else read_people(people, address_column)
     with spinner("making invitations and their codes ..."):
         made = survey.invite(listed)
+        phase = survey.status()["phase"]
     table = str(survey.folder.invitations_file)
     printable = str(survey.folder.printable_file)
+    # Whoever calls this again wants the files, and may have opened the survey before.
+    following = f"The survey is open: faircount survey status {folder} says how many have answered."
+    if phase == Phase.DRAFT:
+        following = f"Next: faircount survey open {folder}"
     _print_facts(
         as_json,
         {"invited": len(made), "files": [table, printable]},
         f"{len(made):,} people can be invited: send the links in {table}, or print {printable}.",
         "Keep both files secret: whoever has a code can answer in that person's place.",
         *([f"Note: {listed.note}"] if listed is not None and listed.note else []),
-        f"Next: faircount survey open {folder}",
+        following,
     )
 
 

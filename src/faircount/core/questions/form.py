@@ -318,7 +318,9 @@ def _require(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Return these fields and skip; a missing one is an error."""
     for name in names:
         if name not in fields:
-            raise ParameterError(f"{name} is missing: a {fields['kind']} question needs it")
+            raise ParameterError(
+                f"{name} is missing: a question of kind {fields['kind']!r} needs it"
+            )
     found = {name: fields[name] for name in names}
     return {"text": fields["text"], "skip": fields.get("skip", False), **found}
 

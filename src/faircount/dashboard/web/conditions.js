@@ -4,10 +4,10 @@
 import { currentLanguage, translate } from "./language.js";
 import { formatValues } from "./parts.js";
 
-/** All assumptions of a condition, as part of a sentence; an empty list is no condition at all. */
-export function conditionText(assumptions) {
-  if (!assumptions.length) return translate("condition_always");
-  const texts = assumptions.map(({ code, values }) =>
+/** All clauses of a condition, as part of a sentence; an empty list is no condition at all. */
+export function conditionText(clauses) {
+  if (!clauses.length) return translate("condition_always");
+  const texts = clauses.map(({ code, values }) =>
     translate(`condition_${code}`, formatValues(values)),
   );
   return new Intl.ListFormat(currentLanguage(), { type: "conjunction" }).format(texts);

@@ -64,7 +64,7 @@ def _law(balls: tuple[Ball, ...], place: int, scaled: int, draws: int, terms: in
     elif isinstance(ball, LimitedBall):
         half = _limited_half(ball, radii)
     else:
-        raise ParameterError(f"there is no law of the cells of {type(ball).__name__}")
+        raise ParameterError(f"there is no distribution of the cells of {type(ball).__name__}")
     law = _mirror(half)
     return law if draws == 1 else sum_of_draws(law, draws)
 
@@ -82,8 +82,8 @@ def _cube_half(ball: CubeBall, radii: Floats) -> Floats:
     largest = int(np.flatnonzero(radii > _NEGLIGIBLE)[-1])
     if ball.step * largest > _LONGEST:
         raise ParameterError(
-            "the law of a number's noise would not fit into memory: choose a larger step, or a "
-            "larger epsilon"
+            "the distribution of a number's noise would not fit into memory: choose a larger step, "
+            "or a larger epsilon"
         )
     steps = np.arange(largest + 1)
     heights = np.cumsum((radii[: largest + 1] / (2 * ball.step * steps + 1))[::-1])[::-1]

@@ -94,9 +94,9 @@ def radius_table(balls: tuple[Ball, ...], scaled: int) -> RadiusTable:
         # A participant's page computes the same table, and refuses a longer one, too.
         if len(weights) * bits > MAX_TABLE_BITS:
             raise ParameterError(
-                f"the law of the noise of questions with {dimension:,} counts together has more "
-                f"than {MAX_TABLE_BITS // bits:,} radii: give them a larger epsilon, or ask fewer "
-                "questions"
+                f"the distribution of the noise of questions with {dimension:,} counts together "
+                f"has more than {MAX_TABLE_BITS // bits:,} radii: give them a larger epsilon, or "
+                "ask fewer questions"
             )
         power = power * factor >> bits
         power_above = -(-(power_above * (factor + 1)) >> bits)

@@ -30,7 +30,7 @@ def decode_release(
         "validity": validity_of(params, final),
     }
     # Whoever runs both servers holds all shares and all noise: no accounting protects from that.
-    assumptions = (ONE_OPERATOR,) if has_one_operator(params) else ()
+    conditions = (ONE_OPERATOR,) if has_one_operator(params) else ()
     return QuestionnaireResult(
-        params.questionnaire, mechanism, sums, final.included, facts, assumptions
+        params.questionnaire, mechanism, sums, final.included, facts, conditions
     )

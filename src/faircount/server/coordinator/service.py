@@ -93,7 +93,8 @@ class TooFewError(FaircountError):
     """A phase cannot end with a result: fewer take part than the minimum."""
 
     def __init__(self, taking_part: int, minimum: int) -> None:
-        super().__init__(f"{taking_part} have answered, and {minimum} are needed")
+        have = "has" if taking_part == 1 else "have"
+        super().__init__(f"{taking_part} {have} answered, and {minimum} are needed")
         self.taking_part = taking_part
         self.minimum = minimum
 

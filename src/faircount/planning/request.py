@@ -1,4 +1,4 @@
-"""What an analyst asks before a survey."""
+"""What an analyst asks of the planner before a survey, or before a table is analysed."""
 
 from dataclasses import dataclass
 
@@ -40,10 +40,10 @@ def cautions(epsilon: float, delta: float = 0.0, delta_digits: int = 3) -> tuple
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PlanRequest:
     """A survey under one total budget, with what is known about its users.
 
-    users: number of users who are expected to respond
+    users: number of people who are invited to a survey, or whose answers are in a table
     items: number of items to choose from
     epsilon, delta: the budget of all releases together
     floor: minimum number of OTHER people known to choose each item; public knowledge
@@ -52,9 +52,9 @@ class Question:
         because everybody reads the result
     target_error: wanted 95% half-width
     loss: probability that a user misses a visit
-    invited: number of users who are asked, where not all of them are expected to respond
+    invited: number of people who are asked, where a table will hold fewer; None for a survey
     malicious_clients: whether clients may send anything
-    purpose: "survey" or "table"; in a survey `users` are those who are invited
+    purpose: "survey" or "table"
     minimum: minimum number of responses that the owner gives to a survey
     expected: number of responses to a survey that the owner expects
     """
