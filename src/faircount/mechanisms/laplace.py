@@ -230,8 +230,14 @@ class LaplaceNoise(BoundedNoise):
     def reaches(self, half_width: float, included: int) -> bool:
         """Return whether the 95% half-width is at most this, by a narrower law if that decides."""
         multiple = self.noise_multiple(self.check_included(included))
+        kind = type(self)
+        # A subclass may bring a law or errors of its own.
+        has_this_law = (
+            kind.channel is LaplaceNoise.channel
+            and kind.expected_errors is LaplaceNoise.expected_errors
+        )
         # Plans compare many numbers of users, whose multiples have the same whole part.
-        if multiple > 1:
+        if has_this_law and multiple > 1:
             noise = laplace_noise(self.table_epsilon, float(math.floor(multiple)))
             narrower = Channel(1.0, noise=noise, independent=not self.is_paired(self.N))
             fitted = narrower.on_total(self.N)

@@ -263,3 +263,15 @@ def test_the_bound_on_the_error_never_refuses_what_suffices(items, coins):
     assert abs(normal_errors(coins / 4, items, users)[1] - exact) < 1 / users
     for factor in (0.5, 0.95, 0.999, 1, 1.001, 1.05, 2):
         assert mechanism.reaches(factor * exact, users) is (factor >= 1)
+
+
+class Exact(Decoys):
+    """A mechanism of somebody else, whose errors are smaller than those of its base class."""
+
+    def expected_errors(self, included):
+        return 0.0, 0.0
+
+
+def test_the_bound_on_the_error_is_not_that_of_a_subclass_with_other_errors():
+    assert not Decoys(items=3, users=60, coins=1001).reaches(0.01, 60)
+    assert Exact(items=3, users=60, coins=1001).reaches(0.01, 60)

@@ -23,6 +23,7 @@ from faircount.core.errors import (
     ShareError,
 )
 from faircount.mechanisms.calibration import Requirements
+from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.exact_draws import ONE, PRECISE
 from faircount.mechanisms.laplace import Laplace, laplace_table, one_sided_law
@@ -445,3 +446,25 @@ def test_the_bound_on_the_error_never_refuses_what_suffices(items, epsilon):
         exact = mechanism.expected_errors(included)[1]
         for factor in (0.5, 0.95, 0.999, 1, 1.001, 1.05, 2):
             assert mechanism.reaches(factor * exact, included) is (factor >= 1 or not exact)
+
+
+class Exact(Laplace):
+    """A mechanism of somebody else, whose errors are smaller than those of its base class."""
+
+    def expected_errors(self, included):
+        return 0.0, 0.0
+
+
+class NoNoise(Laplace):
+    """Another one with a law of its own, from which its errors follow."""
+
+    def channel(self, included):
+        return Channel(1.0)
+
+
+@pytest.mark.parametrize("kind", [Exact, NoNoise])
+def test_the_bound_on_the_error_is_not_that_of_a_subclass_with_other_errors(kind):
+    terms = {"items": 3, "users": 60, "epsilon": 1.0, "dropouts": 20}
+    exact = kind(**terms).expected_errors(60)[1]
+    assert exact < Laplace(**terms).expected_errors(60)[1] / 2
+    assert kind(**terms).reaches(exact, 60)
