@@ -321,6 +321,9 @@ def damage(message: Any, how: int) -> Any:
         elif value != b"":
             scalars.append((part.name, -1))
     places += scalars
+    # The copy of a part without reports is empty.
+    if not places:
+        return message
     name, i = places[how % len(places)]
     value = getattr(message, name)
     if i < 0:
