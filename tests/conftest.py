@@ -1,4 +1,5 @@
 import gc
+import os
 import shutil
 import subprocess
 import warnings
@@ -14,6 +15,10 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from postgresql_pool import DatabasePool
+
+# NumPy is not loaded yet. Its matrices are small here: with a thread for every core they take longer,
+# and the threads of several test processes take the cores from each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile(
     "unhurried", deadline=None
