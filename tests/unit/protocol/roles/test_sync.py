@@ -155,6 +155,7 @@ def sync_states(draw, world: Simulation) -> Signed:
     return sign(key, Party.AGGREGATOR, message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology) -> None:
     @settings(
