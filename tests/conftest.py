@@ -1,4 +1,5 @@
 import gc
+import os
 import shutil
 import subprocess
 import warnings
@@ -14,6 +15,13 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from postgresql_pool import DatabasePool
+
+# Until the tests are collected, nothing that is made is garbage: see `pytest_collection_finish`.
+gc.disable()
+
+# NumPy is not loaded yet. Its matrices are small here: with a thread for every core they take longer,
+# and the threads of several test processes take the cores from each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile(
     "unhurried", deadline=None
@@ -43,6 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Keep thousands of collected tests out of garbage collections: a tenth of some tests' time."""
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

@@ -27,6 +27,11 @@ def write(name: str, text: str) -> None:
     sys.exit(0 if before == text else f"docs/{name} is out of date: run make docs")
 
 
+def is_partial_check() -> bool:
+    """Whether only a part of what takes long is computed again: `--check` without `--whole`."""
+    return "--check" in sys.argv[1:] and "--whole" not in sys.argv[1:]
+
+
 @dataclass(frozen=True)
 class Line:
     """A line of a table that takes long to compute. `--check` computes it only if `again`, or with
@@ -47,8 +52,9 @@ class Line:
 
     def text(self) -> str:
         """The line; what stands on the page where it is not computed."""
-        compare = "--check" in sys.argv[1:] and "--whole" not in sys.argv[1:]
-        return self._standing() if compare and not self.again else self.start + self.numbers()
+        if is_partial_check() and not self.again:
+            return self._standing()
+        return self.start + self.numbers()
 
     def _standing(self) -> str:
         inside = False

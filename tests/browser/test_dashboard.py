@@ -5,13 +5,13 @@ import io
 import re
 import shutil
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
+from quick_python import quick_python
 
 from faircount.core.errors import FaircountError, UnreachableError
 from faircount.dashboard.surveys import Surveys
@@ -504,7 +504,7 @@ def test_a_folder_that_is_damaged_or_a_server_that_is_away_hides_no_other_survey
 
 
 def test_the_command_prints_an_address_that_works(owner, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "faircount", "dashboard", str(tmp_path / "new"), "--port", "0"]
+    command = [quick_python(), "-m", "faircount", "dashboard", str(tmp_path / "new"), "--port", "0"]
     running = subprocess.Popen(
         [*command, "--servers", str(owner.surveys.servers)], stdout=subprocess.PIPE, text=True
     )

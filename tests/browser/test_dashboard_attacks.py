@@ -1,11 +1,11 @@
 """The dashboard against other pages and programs, hostile text, and readers of logs."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 from playwright.sync_api import expect
+from quick_python import quick_python
 
 KEY = "key-of-this-test"
 
@@ -104,7 +104,7 @@ def test_words_of_others_are_only_words(owner, owner_page) -> None:
 
 
 def test_the_program_logs_neither_keys_nor_codes(owner, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "faircount", "dashboard", str(tmp_path / "new"), "--port", "0"]
+    command = [quick_python(), "-m", "faircount", "dashboard", str(tmp_path / "new"), "--port", "0"]
     with (tmp_path / "log").open("w") as log:
         running = subprocess.Popen(
             [*command, "--servers", str(owner.surveys.servers)],

@@ -2,14 +2,14 @@
 
 import re
 import subprocess
-import sys
 
 from playwright.sync_api import expect
+from quick_python import quick_python
 
 
 def test_the_demos_link_opens_the_page_and_the_answer_is_counted(visitor) -> None:
     demo = subprocess.Popen(
-        [sys.executable, "-m", "faircount", "demo", "--page"],
+        [quick_python(), "-m", "faircount", "demo", "--page"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -20,6 +20,7 @@ import yaml  # type: ignore[import-untyped]  # it ships no type information
 from make_settings import settings_table
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from quick_python import quick_python
 
 from faircount.cli import main
 from faircount.demo.processes import free_port
@@ -203,7 +204,7 @@ def start_and_stop(arguments: list[str], environment: dict[str, str], folder: Pa
     log = folder / "server.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "faircount", *arguments],
+            [quick_python(), "-m", "faircount", *arguments],
             cwd=folder,
             env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import page
 import pytest
+from quick_python import quick_python
 
 DOCS = Path(__file__).parents[2] / "docs"
 GENERATE = DOCS / "generate"
@@ -16,7 +17,7 @@ GENERATE = DOCS / "generate"
 @pytest.mark.parametrize("script", sorted(path.name for path in GENERATE.glob("make_*.py")))
 def test_the_page_is_up_to_date(script: str) -> None:
     done = subprocess.run(
-        [sys.executable, str(GENERATE / script), "--check"],
+        [quick_python(), str(GENERATE / script), "--check"],
         capture_output=True,
         text=True,
         check=False,

@@ -8,13 +8,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+from quick_python import command_for_shell, quick_python
 
 from faircount.cli import main
 from faircount.demo.processes import free_port
@@ -64,7 +64,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
     """
     program = tmp_path / "bin" / "faircount"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m faircount "$@"\n')
+    program.write_text(command_for_shell(quick_python()))
     program.chmod(0o755)
     yield tmp_path
     for file in tmp_path.glob("*/*.pid"):

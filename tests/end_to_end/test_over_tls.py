@@ -16,6 +16,7 @@ import httpx
 import pytest
 from certificates import write_certificate
 from in_process import server_in
+from quick_python import quick_processes
 from trial_survey import TrialSurvey, require_success, send_message, set_up
 
 from faircount.client.calls import RemoteServer, RetryPolicy
@@ -104,7 +105,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
         for name, role in (("s1", "coordinator"), ("s2", "aggregator")):
             settings = write_settings(folder, name, servers)
             arguments = ("faircount", role, "--settings", str(settings))
-            running.append(Process.start(arguments, folder / f"{name}.log"))
+            with quick_processes():
+                running.append(Process.start(arguments, folder / f"{name}.log"))
         for process, port in zip(running, private.values(), strict=True):
             process.wait_until(partial(is_ready, port), 120, "a server")
         yield servers

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from page_blocks import SERVE, blocks_of, run_block, served_trial
+from quick_python import quick_python
 
 
 @pytest.mark.slow
@@ -14,8 +15,8 @@ def test_levels_are_asked_and_combined_as_the_guide_says(
     monkeypatch.chdir(tmp_path)
     (_, serve), *blocks = blocks_of("how-to/public-levels.md")
     assert serve == SERVE
-    with served_trial(tmp_path):
-        printed = [run_block(kind, block, tmp_path) for kind, block in blocks]
+    with served_trial(tmp_path, quick_python()):
+        printed = [run_block(kind, block, tmp_path, quick_python()) for kind, block in blocks]
     asked, planned, combined, python = (" ".join(text.split()) for text in printed)
     assert "All levels together have an error of ±" in asked
     assert "tier: strong (public level, epsilon 0.5)" in asked

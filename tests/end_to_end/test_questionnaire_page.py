@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from page_blocks import SERVE, blocks_of, run_block, served_trial
+from quick_python import quick_python
 
 
 @pytest.mark.slow
@@ -13,8 +14,10 @@ def test_the_questionnaire_goes_as_the_guide_says(
     monkeypatch.chdir(tmp_path)
     (_, serve), *blocks = blocks_of("how-to/ask-several-questions-in-a-survey.md")
     assert serve == SERVE
-    with served_trial(tmp_path):
-        printed = "\n".join(run_block(kind, block, tmp_path) for kind, block in blocks)
+    with served_trial(tmp_path, quick_python()):
+        printed = "\n".join(
+            run_block(kind, block, tmp_path, quick_python()) for kind, block in blocks
+        )
     text = " ".join(printed.split())
     assert "3. What is missing in the canteen? at most 2 of 4" in text
     assert "This covers all your answers together" in text

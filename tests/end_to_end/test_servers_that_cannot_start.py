@@ -6,16 +6,23 @@ Every program here is a real process on this machine; each test stops what it ha
 import json
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from quick_python import quick_processes, quick_python
 
 from faircount.demo.processes import Process, free_port
 
 SECONDS = 90
+
+
+@pytest.fixture(autouse=True)
+def _quick() -> Iterator[None]:
+    """What these tests start is forked from a process that has loaded its modules."""
+    with quick_processes():
+        yield
 
 
 @contextmanager
@@ -28,7 +35,7 @@ def busy_port() -> Iterator[str]:
 def fail(folder: Path, *arguments: str) -> str:
     """The one sentence that a command prints before it ends with an error."""
     done = subprocess.run(
-        [sys.executable, "-m", "faircount", *arguments],
+        [quick_python(), "-m", "faircount", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from page_blocks import SERVE, blocks_of, run_block, served_trial
+from quick_python import quick_python
 from smtp_sink import Sink, smtp_sink
 
 PAGE = "how-to/from-a-spreadsheet-to-a-slide.md"
@@ -32,9 +33,11 @@ def test_a_spreadsheet_becomes_a_slide(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     (_, serve), *blocks = blocks_of(PAGE)
     assert serve == SERVE
-    with smtp_sink() as sink, served_trial(tmp_path):
+    with smtp_sink() as sink, served_trial(tmp_path, quick_python()):
         settings = settings_for(sink)
-        printed = "\n".join(run_block(kind, block, tmp_path, **settings) for kind, block in blocks)
+        printed = "\n".join(
+            run_block(kind, block, tmp_path, quick_python(), **settings) for kind, block in blocks
+        )
     assert "60 invitations were sent." in printed
     assert "24 reminders were sent." in printed
     assert "60 invited, 36 responded (60%), 36 counted" in printed
@@ -65,9 +68,9 @@ def test_a_killed_command_sends_nobody_a_second_mail(
     monkeypatch.chdir(tmp_path)
     _, *blocks = blocks_of(PAGE)
     before = blocks[: blocks.index(("sh", SEND))]
-    with smtp_sink() as sink, served_trial(tmp_path):
+    with smtp_sink() as sink, served_trial(tmp_path, quick_python()):
         for kind, block in before:
-            run_block(kind, block, tmp_path)
+            run_block(kind, block, tmp_path, quick_python())
         for name, value in settings_for(sink).items():
             monkeypatch.setenv(name, value)
         command = [sys.executable, "-m", *SEND.split()]

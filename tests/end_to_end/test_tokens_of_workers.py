@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from click.testing import CliRunner
+from quick_python import quick_processes
 
 from faircount.cli import main
 from faircount.demo.processes import Process, free_port
@@ -32,9 +33,10 @@ def test_both_workers_refuse_a_revoked_token_at_once(
     try:
         for port in ports:
             command = ("faircount", "aggregator", *place, "--port", str(port))
-            workers.append(
-                Process.start((*command, "--private-port", "-1"), tmp_path / f"{port}.log")
-            )
+            with quick_processes():
+                workers.append(
+                    Process.start((*command, "--private-port", "-1"), tmp_path / f"{port}.log")
+                )
         for worker, port in zip(workers, ports, strict=True):
             worker.wait_until(lambda port=port: is_listening(port), 120, "the aggregator")
         token = invoke("token", "add", "aggregator", "owner", "--name", "Ada", *place).strip()

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from quick_python import quick_python
 
 from faircount.analysis.ledger_file import LedgerFile
 from faircount.protocol.survey.budget import Status
@@ -36,11 +37,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def started(folder: Path, *command: str) -> "subprocess.Popen[str]":
+def started(folder: Path, *command: str, python: str = sys.executable) -> "subprocess.Popen[str]":
     source = Path(__file__).parents[2] / "src"
     known = {**os.environ, "PYTHONPATH": str(source)}
     return subprocess.Popen(
-        [sys.executable, *command],
+        [python, *command],
         cwd=folder,
         env=known,
         stdout=subprocess.PIPE,
@@ -57,7 +58,8 @@ def statuses(folder: Path) -> list[Status]:
 
 def test_runs_at_once_never_spend_more_than_there_is(folder: Path) -> None:
     """Six runs of 0.25 start together; four fit, whatever their order."""
-    running = [started(folder, "-m", "faircount", *CHARGED) for _ in range(6)]
+    run = ("-m", "faircount", *CHARGED)
+    running = [started(folder, *run, python=quick_python()) for _ in range(6)]
     ended = [(process.communicate(timeout=300), process.returncode) for process in running]
     codes = sorted(code for _, code in ended)
     assert codes == [0, 0, 0, 0, 2, 2]

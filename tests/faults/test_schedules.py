@@ -1,6 +1,6 @@
 """Random fault schedules over all topologies: the right sum over the accepted set, or an abort.
 
-FAIRCOUNT_SCHEDULES sets how many are run over all topologies together (default 400; `make faults` runs 100,000), and
+FAIRCOUNT_SCHEDULES sets how many are run over all topologies together (default 200; `make faults` runs 100,000), and
 FAIRCOUNT_SEED which ones.
 """
 
@@ -28,7 +28,7 @@ from simulation.faults import Kind, Op, Outcome, run_schedule
 from simulation.parties import Trouble
 
 TOPOLOGIES = known_topologies()
-SCHEDULES = int(os.environ.get("FAIRCOUNT_SCHEDULES", "400"))
+SCHEDULES = int(os.environ.get("FAIRCOUNT_SCHEDULES", "200"))
 SEED = int(os.environ.get("FAIRCOUNT_SEED", "0"))
 # Tests that share the schedules, so that a long run shows how far it is.
 PARTS = 1 + SCHEDULES // 5000

@@ -98,6 +98,7 @@ def test_a_planted_error_in_a_local_mean_is_caught(monkeypatch):
     assert probabilities(lines).max() < FALSE_ALARM / len(lines)
 
 
+@pytest.mark.slow
 def test_real_shares_match_theory_and_the_count_level():
     """Twenty runs, as in the paper, with every user simulated: real shares and real reports."""
     results = {name: measure_lines(name, 20, USER_LEVEL) for name in RUNS}

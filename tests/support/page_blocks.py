@@ -1,4 +1,7 @@
-"""The commands and programs of a page, run as they stand beside both servers of a trial."""
+"""The commands and programs of a page, run as they stand beside both servers of a trial.
+
+They run in a fresh Python, or with `quick_python()` in processes that have their modules already.
+"""
 
 import os
 import re
@@ -7,6 +10,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
+
+from quick_python import command_for_shell
 
 from faircount.demo.processes import Process, free_port
 
@@ -21,11 +27,11 @@ def blocks_of(page: str) -> list[tuple[str, str]]:
     return re.findall(r"^```(sh|python)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def put_on_path(folder: Path) -> None:
+def put_on_path(folder: Path, python: str = sys.executable) -> None:
     """Make `faircount` a command of this folder, for `shell_settings`."""
     program = folder / "bin" / "faircount"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m faircount "$@"\n')
+    program.write_text(command_for_shell(python))
     program.chmod(0o755)
 
 
@@ -36,11 +42,12 @@ def shell_settings(folder: Path, **settings: str) -> dict[str, str]:
 
 
 @contextmanager
-def served_trial(folder: Path) -> Iterator[None]:
+def served_trial(folder: Path, python: str = sys.executable) -> Iterator[None]:
     """Run both servers in a folder that has faircount on its path; only the ports differ."""
-    put_on_path(folder)
+    put_on_path(folder, python)
     ports = ("--s1-port", str(free_port()), "--s2-port", str(free_port()))
-    serving = Process.start((*SERVE.split(), *ports), folder / "serve.log")
+    with patch.object(sys, "executable", python):
+        serving = Process.start((*SERVE.split(), *ports), folder / "serve.log")
     try:
         serving.wait_until(Path("trial/servers.json").exists, 120, "faircount serve")
         yield
@@ -48,9 +55,11 @@ def served_trial(folder: Path) -> Iterator[None]:
         serving.stop()
 
 
-def run_block(kind: str, block: str, place: Path, **settings: str) -> str:
+def run_block(
+    kind: str, block: str, place: Path, python: str = sys.executable, **settings: str
+) -> str:
     """What a block prints; it must succeed."""
-    command = [sys.executable, "-c", block]
+    command = [python, "-c", block]
     if kind == "sh":
         command = ["/bin/bash", "-e", "-o", "pipefail", "-c", block]
     done = subprocess.run(

@@ -58,7 +58,9 @@ def binomial_rows(trials: Ints, p: Floats) -> Rows:
     p = np.clip(p, _TINY, 1 - _TINY)
     start, x = _windows(trials * p, trials * p * (1 - p), np.zeros_like(trials), trials)
     odds = (p / (1 - p))[:, None]
-    return Rows(start, _pmf_from_ratios(np.maximum(trials[:, None] - x, 0) * odds / (x + 1)))
+    ratios = np.maximum(trials[:, None] - x, 0) * odds
+    ratios /= x + 1
+    return Rows(start, _pmf_from_ratios(ratios))
 
 
 def hypergeometric_rows(users: int, holders: Ints, drawn: Ints) -> Rows:
@@ -92,9 +94,13 @@ def _pmf_from_ratios(ratios: Floats) -> Floats:
     # support: its logarithm, -inf, is right.
     with np.errstate(divide="ignore"):
         steps = np.log(ratios[:, :-1])
-    logs = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
-    pmf = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(pmf / pmf.sum(axis=1, keepdims=True))
+    # One matrix from here on: it may have millions of entries, and copies take most of the time.
+    pmf = np.zeros_like(ratios)
+    np.cumsum(steps, axis=1, out=pmf[:, 1:])
+    pmf -= pmf.max(axis=1, keepdims=True)
+    np.exp(pmf, out=pmf)
+    pmf /= pmf.sum(axis=1, keepdims=True)
+    return pmf
 
 
 def binomial_below(points: Ints, trials: Ints, p: float) -> Floats:
@@ -123,7 +129,8 @@ def noisy_below(points: Ints, trials: Ints, p: Floats, noise: NoiseLaw) -> Float
     counts = binomial_rows(trials, p)
     x = counts.start[:, None] + np.arange(counts.pmf.shape[1])
     padded = np.concatenate(([0.0], np.cumsum(noise.pmf)))
-    index = np.clip(points[:, None] - x * noise.scale - noise.low + 1, 0, noise.pmf.size)
+    index = (points - noise.low + 1)[:, None] - x * noise.scale
+    np.clip(index, 0, noise.pmf.size, out=index)
     return np.asarray((counts.pmf * padded[index]).sum(axis=1))
 
 

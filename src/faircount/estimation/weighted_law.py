@@ -37,9 +37,16 @@ _CELLS = 1000
 _CUT = 4.5
 _STEPS = math.ceil(_CUT * _CELLS / (2 * math.pi))
 
+# The Fourier coefficients of the blur, integrated; the length of the window cancels out.
+_NUMBERS = np.arange(1, _STEPS + 1)
+_INTEGRATED_BLUR = 1j * np.exp(-((2 * math.pi * _NUMBERS / _CELLS) ** 2) / 2) / (math.pi * _NUMBERS)
+
 # A standard normal variable stays below _REACH with probability _SHARE.
 _REACH = 2.326347874
 _SHARE = 0.99
+
+# How many terms of a polynomial are summed at once.
+_TERMS = 32
 
 # A damped characteristic function below this does not count.
 _NEGLIGIBLE = 1e-10
@@ -95,7 +102,7 @@ class WeightedGroup:
         low = (law.low + int(kept[0])) / law.scale
         turn = np.exp(1j * frequencies * self.step / law.scale)
         centred = np.exp(1j * frequencies * self.step * (low - law.mean - shift))
-        return np.asarray(np.polyval(pmf[::-1], turn) * centred)
+        return np.asarray(_polynomial(pmf, turn) * centred)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +136,9 @@ class Laws:
         start = self.centre - self.length / 2
         from_start = min(max(point - start, 0.0), self.length)
         # The Fourier series of the density, integrated term by term from the start of the window.
-        k = np.arange(1, _STEPS + 1)
         u = frequencies_of(self.length)[1:]
-        blur = np.exp(-((u * self.length / _CELLS) ** 2) / 2)
-        terms = 1j * blur / (math.pi * k) * np.exp(-1j * u * start)
-        terms = terms * (np.exp(-1j * u * from_start) - 1)
-        series = (self.values[:, 1:] * terms).real.sum(axis=1)
+        terms = np.exp(-1j * u * (start + from_start)) - np.exp(-1j * u * start)
+        series = (self.values[:, 1:] @ (_INTEGRATED_BLUR * terms)).real
         return np.asarray(np.clip(from_start / self.length + series, 0.0, 1.0))
 
 
@@ -151,6 +155,7 @@ class WeightedSum:
         self.users = sum(group.users for group in groups)
         self._noise_by_length: dict[float, Complex] = {}
         self._logs_by_length: dict[float, tuple[Complex, Complex]] = {}
+        self._coins_by_length: dict[float, tuple[Complex, Complex]] = {}
         self._rows_by_block: dict[int, Complex] = {}
 
     @cached_property
@@ -175,12 +180,9 @@ class WeightedSum:
         length = self._window_length(float(variances.max()))
         holder, other = self._log_coins(length)
         # Powers of characteristic functions are products of logarithms, for all splits at once.
-        logs = sum(
-            np.outer(held[:, g], holder[g]) + np.outer(group.users - held[:, g], other[g])
-            for g, group in enumerate(self.groups)
-        )
-        values = np.exp(logs) * self._noise(length)
-        means = sum(group.weight / group.users * held[:, g] for g, group in enumerate(self.groups))
+        sizes = np.array([group.users for group in self.groups])
+        values = np.exp(held @ holder + (sizes - held) @ other) * self._noise(length)
+        means = held @ [group.weight / group.users for group in self.groups]
         return Laws(values, length, float(np.mean(means)))
 
     def random_split(self, holders: int) -> Laws:
@@ -237,11 +239,8 @@ class WeightedSum:
         variance = max(0.0, self.users * (second_moment - mean**2)) + noise_variance
         length = self._window_length(variance)
         u = frequencies_of(length)
-        one_user = np.zeros(u.size, dtype=np.complex128)
-        for group, held, other in zip(self.groups, holders.tolist(), others.tolist(), strict=True):
-            coins = held * group.coin(group.channel.hit, u)
-            coins = coins + other * group.coin(group.channel.miss, u)
-            one_user += coins * np.exp(-1j * u * group.step * group.channel.miss)
+        of_holder, of_other = self._centred_coins(length)
+        one_user = holders @ of_holder + others @ of_other
         # The noise is that of the groups as they are; the shift in it belongs to their users.
         noise = self._noise(length) * np.exp(1j * u * shift)
         return Laws((noise * power(one_user, self.users))[None, :], length, mean * self.users)
@@ -307,6 +306,22 @@ class WeightedSum:
             self._noise_by_length[length] = np.asarray(np.prod(factors, axis=0))
         return self._noise_by_length[length]
 
+    def _centred_coins(self, length: float) -> tuple[Complex, Complex]:
+        """Return the coins of holders and of others, less what others add on average.
+
+        There is one row per group.
+        """
+        if length not in self._coins_by_length:
+            u = frequencies_of(length)
+            holders = []
+            others = []
+            for group in self.groups:
+                away = np.exp(-1j * u * group.step * group.channel.miss)
+                holders.append(group.coin(group.channel.hit, u) * away)
+                others.append(group.coin(group.channel.miss, u) * away)
+            self._coins_by_length[length] = np.stack(holders), np.stack(others)
+        return self._coins_by_length[length]
+
     def _log_coins(self, length: float) -> tuple[Complex, Complex]:
         """Return the logarithms of the coins of holders and of others, one row per group."""
         if length not in self._logs_by_length:
@@ -321,6 +336,26 @@ class WeightedSum:
 def _log(values: Complex) -> Complex:
     """Return logarithms that are finite where the value is 0."""
     return np.asarray(np.log(np.maximum(np.abs(values), 1e-300)) + 1j * np.angle(values))
+
+
+def _polynomial(coefficients: Floats, points: Complex) -> Complex:
+    """Return the value of a polynomial at every point; the constant coefficient is the first.
+
+    Horner's scheme in powers of x^32: what stands between two of them is one product of matrices.
+    """
+    rows = -(-coefficients.size // _TERMS)
+    padded = np.zeros(rows * _TERMS)
+    padded[: coefficients.size] = coefficients
+    powers = np.empty((_TERMS, points.size), dtype=np.complex128)
+    powers[0] = 1
+    for exponent in range(1, _TERMS):
+        powers[exponent] = powers[exponent - 1] * points
+    parts = padded.reshape(rows, _TERMS) @ powers
+    highest = powers[-1] * points
+    value = parts[-1]
+    for part in parts[-2::-1]:
+        value = value * highest + part
+    return np.asarray(value)
 
 
 def power(values: Complex, exponent: int) -> Complex:

@@ -129,8 +129,9 @@ def _cell_integral(z: int, variance: Decimal) -> Decimal:
     # Odd orders cancel. Two negligible terms in a row end the series: a single one may be small
     # because its coefficient happens to be close to zero.
     while small < 2:
-        total += coefficient * power / (order + 1)
-        small = small + 1 if abs(coefficient * power) < total * _NEGLIGIBLE else 0
+        term = coefficient * power
+        total += term / (order + 1)
+        small = small + 1 if abs(term) < total * _NEGLIGIBLE else 0
         for _ in range(2):
             order += 1
             following = -(z * coefficient + previous) / (variance * order)

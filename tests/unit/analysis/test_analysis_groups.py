@@ -1,6 +1,7 @@
 """Groups with their own privacy level, put together."""
 
 import json
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,18 @@ KNOWN: dict[str, Any] = {"domain": ITEMS, "public_groups": True}
 
 
 def run_groups(table: Any = TABLE, groups: str = "level", **known: Any) -> GroupedHistogram:
+    if table is TABLE and groups == "level" and known.keys() <= {"weights"}:
+        return usual_groups(**known)
+    return play_groups(table, groups, **known)
+
+
+@cache
+def usual_groups(**known: Any) -> GroupedHistogram:
+    """Many tests look at these, and a survey of 900 people takes a while."""
+    return play_groups(TABLE, "level", **known)
+
+
+def play_groups(table: Any, groups: str, **known: Any) -> GroupedHistogram:
     result = histogram(
         table, "answer", **(KNOWN | {"groups": groups, "entropy": SeededStream(6)} | known)
     )

@@ -1,6 +1,7 @@
 """A table in, a private histogram out."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,18 @@ BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 
 
 def run_histogram(table: Any = TABLE, **known: Any) -> Histogram:
+    if table is TABLE and not known:
+        return usual_histogram()
+    return play_histogram(table, **known)
+
+
+@cache
+def usual_histogram() -> Histogram:
+    """Many tests look at it, and a survey of 600 people takes a while."""
+    return play_histogram(TABLE)
+
+
+def play_histogram(table: Any, **known: Any) -> Histogram:
     result = histogram(
         table, "city", **({"domain": CITIES, "entropy": SeededStream(5), **BUDGET} | known)
     )

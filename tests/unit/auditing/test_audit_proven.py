@@ -97,6 +97,7 @@ def test_planted_errors_are_refuted(mechanism: fc.ServerLaplace) -> None:
     assert fc.audit(mechanism, runs=RUNS, entropy=SeededStream(3)).refuted
 
 
+@pytest.mark.slow
 def test_whole_surveys_with_proofs_and_every_message_are_audited() -> None:
     report = fc.audit(
         SOUND[0], runs=100, through="servers", confidence=0.999999, entropy=SeededStream(4)

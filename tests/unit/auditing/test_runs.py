@@ -146,6 +146,7 @@ def test_noise_that_never_leaves_the_device_is_missed() -> None:
     assert "claim (1, below 1e-30)-DP is REFUTED" in str(report)
 
 
+@pytest.mark.slow
 def test_whole_surveys_are_audited() -> None:
     """Each run is a survey of four people through two servers; only the result is looked at."""
     silent = SilentDevice(items=3, epsilon=1.0, users=4)

@@ -219,6 +219,7 @@ def test_levels_that_cannot_run_are_refused_before_anything_is_written(
         assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_levels_without_all_results_are_shown_and_not_combined(
     both_apps: Any, tmp_path: Path
 ) -> None:

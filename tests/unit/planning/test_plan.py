@@ -359,6 +359,7 @@ def test_curves_fall_with_the_users_and_have_gaps_where_refused() -> None:
         assert known == sorted(known, reverse=True)
 
 
+@pytest.mark.slow
 def test_hopeless_questions_are_told_so() -> None:
     made = compare_mechanisms(50, 300, 0.3, 1e-6)
     assert not made.worthwhile

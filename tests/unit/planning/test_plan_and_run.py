@@ -209,6 +209,7 @@ def test_more_coins_than_there_may_be_are_refused_in_words() -> None:
     assert "coins must be between" in (servers.reason or "")
 
 
+@pytest.mark.slow
 def test_few_coins_for_several_releases_run_where_they_are_planned() -> None:
     """They do not reach a delta of 1e-6 in one release, and were refused there."""
     made = next(

@@ -112,6 +112,7 @@ SIZES = [(SERVERS, 3)]
 """Topologies and moduli. With a roster there is too much to enumerate: see test_linear_views.py."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("topology", "q"), SIZES)
 def test_views_depend_on_the_answers_only_as_the_guarantee_allows(topology, q) -> None:
     """Sampling with phi = 1, and another holder of every item: 1 and 2 hold one each, 0 either."""
@@ -350,9 +351,8 @@ def make_two_stage_enumerator(monkeypatch, mechanism, **terms) -> ViewEnumerator
     return enumerator
 
 
-@pytest.mark.parametrize(
-    ("k", "q"), [(2, 3), pytest.param(0, 2, marks=pytest.mark.slow)], ids=["phi+1", "m'_j"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "q"), [(2, 3), (0, 2)], ids=["phi+1", "m'_j"])
 def test_two_stage_views(monkeypatch, k, q) -> None:
     """The coordinator sees the sets and the result; helpers see shares of reporters by number."""
     mechanism = TinyTwoStage(items=2, users=3, p=0.5, alpha=0.5, floor=1, phi=1, insiders=1, q=q)

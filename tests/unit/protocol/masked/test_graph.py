@@ -234,6 +234,7 @@ def test_surveys_complete_with_5_percent_loss_at_every_visit(n) -> None:
     assert not any(completes(graph, k, rng) for _ in range(10))  # without slack nobody would
 
 
+@pytest.mark.slow
 def test_many_colluding_users_need_many_neighbours_or_are_refused() -> None:
     n = 10**6
     bad = 300_000

@@ -1,5 +1,6 @@
 """Histories of a dishonest aggregator: the coordinator never raises, and what it rejects changes nothing."""
 
+from functools import cache
 from hashlib import sha256
 
 import pytest
@@ -46,6 +47,7 @@ PLACES = st.one_of(st.integers(0, 8), st.just(2**31))
 BITS = st.sampled_from([b"", b"\x07", b"\x0f", b"\x1f", b"\x3f", b"\xff", b"\x1f\x00", bytes(1)])
 
 
+@cache
 def stages(topology) -> list[Simulation]:
     """The coordinator and the aggregator after every step of an honest survey of five users."""
     worlds, world = [], Simulation(topology, 5, 1)
@@ -153,9 +155,7 @@ def sync_states(draw, world: Simulation) -> Signed:
     return sign(key, Party.AGGREGATOR, message)
 
 
-STAGES = {topology: stages(topology) for topology in known_topologies()}
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology) -> None:
     @settings(
@@ -167,7 +167,7 @@ def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology
     )
     @given(st.data())
     def holds(data) -> None:
-        world = data.draw(st.sampled_from(STAGES[topology]))
+        world = data.draw(st.sampled_from(stages(topology)))
         _tell(world.s1, data.draw(sync_states(world)))
         alone = data.draw(lies(world))
         _tell(
@@ -189,7 +189,7 @@ def _tell(s1: Coordinator, message: Signed) -> None:
 @pytest.mark.parametrize("topology", [SERVERS, EXPLICIT, MASKED, TWO_STAGE], ids=str)
 def test_what_an_honest_s2_says_is_adopted(topology) -> None:
     """The fuzzing would find nothing if every sync state were refused."""
-    for world in STAGES[topology]:
+    for world in stages(topology):
         if world.s2.statements:
             forgetful = Simulation(topology, 5, 1)
             roster = b"" if world.s2.roster is None else encode(world.s2.roster)

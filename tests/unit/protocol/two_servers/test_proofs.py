@@ -180,6 +180,7 @@ def test_exactly_the_valid_sheets_pass(layout):
         assert np.all(accepted) if is_valid(layout, bits) else not np.any(accepted)
 
 
+@pytest.mark.slow
 def test_numbers_that_are_no_bits_pass_at_few_points_of_a_sheet():
     """All 5^4 values of the bits of two questions, each with the best proof for it."""
     layout = sheet_layout(5, 2, YesNo(text="a"), OneOf(text="b", items=("x", "y", "z")))

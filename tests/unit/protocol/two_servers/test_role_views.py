@@ -328,6 +328,7 @@ ELEMENTS = [0, 2, 4]
 """An element of f(r), of h(r), and the sum."""
 
 
+@pytest.mark.slow
 def test_honest_and_curious_servers_see_the_same_whatever_the_answer_and_everybody_counts(
     crowds,
 ) -> None:

@@ -355,6 +355,7 @@ def test_tss_promises_nothing_against_participants(two_stage) -> None:
     assert play.params.phi == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gamma", "surveys"), [(1.0, 40), (4.0, 120)])
 def test_the_published_sums_are_binomial(two_stage, gamma, surveys) -> None:
     """s_j = Bin(Pi_j, p p_chi) over many surveys; planted error: alpha for p_chi."""

@@ -12,6 +12,7 @@ from faircount.reproduction.studies.study import find_line
 from faircount.reproduction.studies.table2 import WEIGHTS
 
 
+@pytest.mark.slow
 def test_a_cell_runs_through_five_surveys_and_has_the_weights_of_the_paper() -> None:
     runs = run_network(12, 1, ("s4",), {"table2": (("uniform",), 0.0)})
     assert runs.surveys == 5
