@@ -139,7 +139,8 @@ _COMPUTED = {
     f"AS BIGINT) {_OF_WORKERS}) AS participants",
     "workers": f"(SELECT COUNT(*) {_OF_WORKERS}) AS workers",
 }
-_SELECT = f"SELECT {', '.join(_COMPUTED.get(name, name) for name in _FIELDS)} FROM surveys"  # noqa: S608 - names of our own columns
+_SELECTED = ", ".join(_COMPUTED.get(name, name) for name in _FIELDS)
+_SELECT = f"SELECT {_SELECTED} FROM surveys"  # noqa: S608 - names of our own columns
 
 
 async def find(tx: Transaction, survey: bytes, *, for_update: bool = False) -> SurveyRow | None:
@@ -215,14 +216,17 @@ async def add_worker(tx: Transaction, survey: bytes, worker: bytes) -> None:
 async def insert(tx: Transaction, row: SurveyRow) -> None:
     """Write the row of a new survey."""
     values = tuple(getattr(row, name) for name in _COLUMNS)
-    await tx.execute(f"INSERT INTO surveys ({', '.join(_COLUMNS)}) VALUES {marks(values)}", *values)  # noqa: S608 - as above
+    names = ", ".join(_COLUMNS)
+    statement = f"INSERT INTO surveys ({names}) VALUES {marks(values)}"  # noqa: S608 - as above
+    await tx.execute(statement, *values)
 
 
 async def update(tx: Transaction, survey: bytes, **change: Any) -> None:
     """Change columns of a survey."""
     names = ", ".join(f"{name} = ?" for name in change)
     values = (*change.values(), survey)
-    await tx.execute_many(f"UPDATE surveys SET {names} WHERE id = ?", [values])  # noqa: S608 - as above
+    statement = f"UPDATE surveys SET {names} WHERE id = ?"  # noqa: S608 - as above
+    await tx.execute_many(statement, [values])
 
 
 async def count_rows(tx: Transaction, survey: bytes, store: str) -> int:

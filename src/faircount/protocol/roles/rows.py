@@ -402,7 +402,8 @@ class StepTable(Generic[K, V]):
         # Ascending, so that a reader of a large table can page: its keys come one page at a time.
         before = None
         # A key that was stored before and is written again comes twice in a row.
-        for key in merge(self._reader.keys(self.name), sorted(self._written)):  # type: ignore[type-var]
+        stored = self._reader.keys(self.name)
+        for key in merge(stored, sorted(self._written)):  # type: ignore[type-var]
             if key != before:
                 yield key
             before = key
