@@ -433,6 +433,12 @@ NAMED = {
         (*SHARED, without(0), DEADLINE, CONVERSE, without(0), DEADLINE, CONVERSE),
         masks_stay_in_the_sum,
     ),
+    "a restored coordinator begins again without the mask keys of the set": (
+        MASKED,
+        "aborted",
+        (*SHARED, without(0), DEADLINE, CONVERSE, DEADLINE, Op(Kind.RESTORE_S1, 0), CONVERSE),
+        None,
+    ),
     "a masked sum comes after the deadline": (
         MASKED,
         "published",

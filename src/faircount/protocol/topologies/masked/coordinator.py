@@ -153,9 +153,8 @@ class MaskedCoordinator(PeersCoordinator):
 
     def end_sharing(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
         """Form the first set: connected members who shared a key, with t neighbours each."""
-        graph = masked_state(s).graph
-        inside = graph.stable_component(_have_shared_keys(s, rows), s.params.t)
-        return _begin_attempt(replace(s, phase=advance(s.phase, Phase.SUBMITTING)), rows, inside)
+        everybody = np.ones(s.n, dtype=np.bool_)
+        return _begin_attempt(replace(s, phase=advance(s.phase, Phase.SUBMITTING)), rows, everybody)
 
     # --- sums and manifest
 
@@ -210,14 +209,14 @@ class MaskedCoordinator(PeersCoordinator):
         has_key = _have_shared_keys(s, rows)
         # A stored mask key was damaged: its neighbours may have added masks that do not cancel.
         if (is_inside & ~has_key).any():
-            return _begin_attempt(s, rows, graph.stable_component(is_inside & has_key, s.params.t))
+            return _begin_attempt(s, rows, is_inside)
         has_sent = _have_sent(s, rows)
         accepted = graph.largest_component(has_sent)
         # Too few neighbours sent a sum to recover the key of somebody who did not.
         if accepted.sum() >= s.params.minimum and not is_recoverable(
             graph, is_inside, accepted, s.params.t
         ):
-            return _begin_attempt(s, rows, graph.stable_component(has_sent, s.params.t))
+            return _begin_attempt(s, rows, has_sent)
         return self._fix_manifest(s, rows, tuple(np.flatnonzero(accepted).tolist()))
 
     def _fix_manifest(
@@ -258,8 +257,8 @@ class MaskedCoordinator(PeersCoordinator):
         is_inside = graph.marks(list(masked.members))
         is_accepted = graph.marks(places)
         if not is_recoverable(graph, is_inside, is_accepted, s.params.t):
-            left = graph.stable_component(is_accepted, s.params.t)
-            return _begin_attempt(replace(s, phase=advance(s.phase, Phase.SUBMITTING)), rows, left)
+            s = replace(s, phase=advance(s.phase, Phase.SUBMITTING))
+            return _begin_attempt(s, rows, is_accepted)
         # The keys of the others are recovered next. Their vectors must be gone by then: without
         # pairwise masks only their seeds, which the aggregator has, would still hide them.
         others = sorted(masked.members - frozenset(places))
@@ -314,8 +313,9 @@ class MaskedCoordinator(PeersCoordinator):
         if not _is_unmasking(s, message):
             return s, ()
         masked = masked_state(s)
-        left = masked.graph.stable_component(masked.graph.marks(masked.accepted), s.params.t)
-        return _begin_attempt(replace(s, phase=advance(s.phase, Phase.SUBMITTING)), rows, left)
+        is_accepted = masked.graph.marks(masked.accepted)
+        s = replace(s, phase=advance(s.phase, Phase.SUBMITTING))
+        return _begin_attempt(s, rows, is_accepted)
 
     # --- called by the code that all topologies share
 
@@ -381,11 +381,15 @@ class MaskedCoordinator(PeersCoordinator):
         return s.topology_state.accepted if isinstance(s.topology_state, MaskedState) else ()
 
 
-def _begin_attempt(s: Coordinator, rows: StepRows, inside: Bools) -> coordinator.Change:
-    """The next attempt over these members, or the end if they are too few or it was the last one.
+def _begin_attempt(s: Coordinator, rows: StepRows, candidates: Bools) -> coordinator.Change:
+    """The next attempt, or the end if too few members are left or it was the last one.
 
-    The vectors of the last attempt are deleted: they can be in no total any more.
+    Its members are those of the candidates who shared a key and are connected, with t neighbours
+    each. The vectors of the last attempt are deleted: they can be in no total any more.
     """
+    # A coordinator that was restored may have adopted a set in which it does not know every key.
+    can_take_part = candidates & _have_shared_keys(s, rows)
+    inside = masked_state(s).graph.stable_component(can_take_part, s.params.t)
     members = tuple(np.flatnonzero(inside).tolist())
     if len(members) < s.params.minimum:
         return coordinator.request_abort(s, too_few_left(len(members), s.params.minimum))
