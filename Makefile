@@ -125,7 +125,7 @@ coverage: $(STAMP)  ## recompute every line of docs/explanation/coverage.md and 
 bench: $(STAMP)  ## compare with other libraries, into benchmarks/RESULTS.md
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet -r benchmarks/requirements.txt
-	$(BENCH)/bin/python -m pip install --quiet -e .
+	$(BENCH)/bin/python -m pip install --quiet -e ".[service]"
 	$(BENCH)/bin/python benchmarks/run.py
 
 lock:  ## update requirements.lock after changing dependencies; needs uv

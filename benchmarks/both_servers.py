@@ -1,12 +1,11 @@
 """Both servers' work for one report, compared with the cryptography that they call for it.
 
 A survey in memory, without network and database: from the bytes of a report to the result, as both
-servers compute it. Beside it the primitives alone, each as often as a report needs it, called on the same
-reports: hashes, MACs, X25519, HKDF, AES-GCM, the key stream with its field elements, and the
-verifier shares of the proof. CPU times of one thread, in turns.
+servers compute it. Beside it the primitives alone, each as often as a report needs it, called on
+the same reports: hashes, MACs, X25519, HKDF, AES-GCM, the key stream with its field elements, and
+the verifier shares of the proof. CPU times of one thread, in turns.
 """
 
-import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -30,6 +29,7 @@ from faircount.protocol.topologies.two_servers.reports import (
 )
 from faircount.protocol.topologies.two_servers.user import expansion_info, respond, seed_info
 from faircount.protocol.wire.digests import entry_leaves, merkle_root, tagged_hash
+from faircount.server.run import search_less_for_garbage
 from table import Row, markdown
 
 USERS = REPORTS_PER_PART
@@ -83,8 +83,7 @@ class Answered:
             sheet = tuple((place + number) % ITEMS for number in range(questions))
             reports.append(respond(survey.params, invitation, sheet, entropy).report)
         # As a server does when it starts.
-        gc.collect()
-        gc.freeze()
+        search_less_for_garbage()
         return cls(survey, reports)
 
     def servers_seconds(self) -> float:

@@ -47,13 +47,14 @@ medians of seven CPU times of processes with warm caches, in turns with a floor:
 import the libraries, or to read and count the same file without privacy.
 
 Peers: `dp_accounting` with its grid of 1e-4 and pessimistic estimates, which are its defaults;
-multi-freq-ldpy and pure-ldp through their client and aggregator functions. **The reference code of VDAF is plain Python that is written to be read, not to be fast: what
-is 251 times as fast as that is no comparison with a fast Prio3.** A library that people use is
-beside the rows in JavaScript: `@divviup/prio3`. All peers run with their defaults unless a row says
-otherwise.
+multi-freq-ldpy and pure-ldp through their client and aggregator functions. **The reference code of
+VDAF is plain Python that is written to be read, not to be fast: being hundreds of times as fast as
+that says nothing about a fast Prio3.** A library that people use is beside the rows in JavaScript:
+`@divviup/prio3`. All peers run with their defaults unless a row says otherwise.
 
-`taken` is the commit on which a row was measured (with a plus: and changes that were not committed),
-and the load of the machine (processes that want to run, on so many cores). Rows with "not taken again" are from an earlier commit than the others.
+`taken` is the commit on which a row was measured (with a plus: and changes that were not
+committed), and the load of the machine (processes that want to run, on so many cores). Rows with
+"not taken again" are from an earlier commit than the others.
 """
 
 

@@ -17,14 +17,14 @@ connections: then a worker waits for its commits, and others could work meanwhil
 wait for each other is seen from `share_of_transactions_waiting`: of the time that their sessions
 spend in a transaction, how much they wait for a lock of another session, as PostgreSQL says. Two
 workers that take turns come near 0.5. `cpu_ratio` compares the CPU time of a report. With
-`--commit-milliseconds 50` PostgreSQL waits so long with every commit, like one with a slow disk or a
-remote replica. Then commits and not cores are the limit, also on a machine with two cores, and
+`--commit-milliseconds 50` PostgreSQL waits so long with every commit, like one with a slow disk or
+a remote replica. Then commits and not cores are the limit, also on a machine with two cores, and
 `throughput_ratio` shows whether workers can have commits under way at the same time.
 
 `ratio_to_empty` compares CPU times per request, and `cpu_microseconds_per_person` is what each
-server needs for one person, from the first report to the result. Requests per second and latencies need a quiet
-machine. Memory is that of a server and of the processes that it has started. One process plays the
-owner and all clients, so this is a measure of speed and not of privacy.
+server needs for one person, from the first report to the result. Requests per second and latencies
+need a quiet machine. Memory is that of a server and of the processes that it has started. One
+process plays the owner and all clients, so this is a measure of speed and not of privacy.
 
 With `--cluster 2` the aggregator verifies parts on a Dask cluster of two worker processes on this
 machine instead of processes of its own. How far a long run has come is written to standard error.
@@ -32,7 +32,6 @@ machine instead of processes of its own. How far a long run has come is written 
 
 import argparse
 import asyncio
-import gc
 import json
 import os
 import sys
@@ -219,6 +218,7 @@ def serve_empty(url: str, port: int) -> None:
     from starlette.routing import Route
 
     from faircount.server.coordinator.group_commit import GroupCommit
+    from faircount.server.run import search_less_for_garbage
     from faircount.storage.database import Database, connect
 
     # Opened at the first request, because it belongs to the event loop of the web server.
@@ -229,7 +229,8 @@ def serve_empty(url: str, port: int) -> None:
         lines = [(b"s", "x", next(numbers).to_bytes(8, "big"), b"", body) for body in bodies]
         async with databases[0].write() as tx:
             await tx.execute_many(
-                "INSERT INTO state_rows (survey, store, key, hash, encrypted) VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO state_rows (survey, store, key, hash, encrypted) "
+                "VALUES (?, ?, ?, ?, ?)",
                 lines,
             )
         return [()] * len(bodies)
@@ -240,8 +241,7 @@ def serve_empty(url: str, port: int) -> None:
         if not databases:
             databases.append(await connect(url, "coordinator"))
             # As the coordinator does when it starts.
-            gc.collect()
-            gc.freeze()
+            search_less_for_garbage()
         body: Any = await request.body()  # bytes instead of a message
         await commit.add(body)
         return Response(b"\0" * 200)
@@ -275,7 +275,7 @@ async def empty_handler(folder: Path, url: str) -> AsyncIterator[Target]:
 
 
 def cpu_seconds(process: Process) -> float:
-    """CPU time of a process and of those that it has started, and of the kernel for them (Linux)."""
+    """CPU time of a process, of those that it has started, and of the kernel for them (Linux)."""
     ticks = 0
     for number in family(process.running.pid):
         try:
