@@ -143,6 +143,18 @@ def test_a_survey_whose_batch_is_verified_on_a_cluster(
     assert cluster.scheduler.transition_counter > 0  # the cluster did something
 
 
+def answer_batches_soon(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answer batches before the work on them is done, and other messages after it."""
+    send = pair.scheduler.aggregator.send
+
+    async def answer_soon(key: Any, survey: bytes, message: Any, people: int) -> Any:
+        is_batch = isinstance(parse(message.payload), ShareBatch)
+        monkeypatch.setattr(aggregator, "ANSWER_SECONDS", 0.01 if is_batch else 60.0)
+        return await send(key, survey, message, people)
+
+    monkeypatch.setattr(pair.scheduler.aggregator, "send", answer_soon)
+
+
 class InThisProcess(WorkerProcesses):
     """Does the work here, when it is told to."""
 
@@ -160,13 +172,13 @@ class InThisProcess(WorkerProcesses):
 def test_while_s2_is_at_work_s1_is_told_to_ask_again_and_the_work_is_done_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aggregator, "ANSWER_SECONDS", 0.01)
     time = 1_800_000_000_000
 
     async def work() -> None:
         nonlocal time
         async with in_process(tmp_path, lambda: time) as pair:
             work_elsewhere(pair)
+            answer_batches_soon(pair, monkeypatch)
             slow = InThisProcess()
             object.__setattr__(pair.s2.steps, "workers", slow)
             survey = await claimed(pair)
@@ -178,7 +190,7 @@ def test_while_s2_is_at_work_s1_is_told_to_ask_again_and_the_work_is_done_once(
                 time += 60_000
             assert len(pair.s2.long_steps) == 1
             slow.may_go_on.set()
-            monkeypatch.setattr(aggregator, "ANSWER_SECONDS", 60.0)
+            monkeypatch.undo()
             await pair.scheduler.run_once()
             assert (await pair.to_s1.get(f"{survey.path}/status")).json()["phase"] == "published"
             # The batch was verified once, however often the coordinator asked.
@@ -222,14 +234,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> Callable[[Pair], None]:
 
     def start(pair: Pair) -> None:
         work_elsewhere(pair)
-        send = pair.scheduler.aggregator.send
-
-        async def answer_soon(key: Any, survey: bytes, message: Any, people: int) -> Any:
-            is_batch = isinstance(parse(message.payload), ShareBatch)
-            monkeypatch.setattr(aggregator, "ANSWER_SECONDS", 0.01 if is_batch else 60.0)
-            return await send(key, survey, message, people)
-
-        monkeypatch.setattr(pair.scheduler.aggregator, "send", answer_soon)
+        answer_batches_soon(pair, monkeypatch)
 
     return start
 
