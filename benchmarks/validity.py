@@ -1,8 +1,8 @@
 """Proofs that a report is one vote, compared with Prio3Histogram of the VDAF reference code.
 
 That code is in no package registry. FAIRCOUNT_VDAF, or the first argument, is the `poc` folder of a
-checkout of cfrg/draft-irtf-cfrg-vdaf, whose own requirement (pycryptodomex) must be installed.
-Without it there are no rows about Prio3.
+checkout of cfrg/draft-irtf-cfrg-vdaf. It needs Python 3.12 and pycryptodomex, so `make bench
+PYTHON=python3.12` takes all rows. Without that code there are no rows about Prio3.
 
 CPU times of one thread. Verifying is all that both servers do about the proof of one report:
 unpacking or expanding the shares, computing the verifier shares, deciding. Bytes are what a client
@@ -156,6 +156,8 @@ def prio3(items: int) -> tuple[Prio3 | None, str]:
     )
     if not path:
         return None, "; Prio3 not measured: no FAIRCOUNT_VDAF"
+    if sys.version_info < (3, 12):
+        return None, "; Prio3 not measured: its reference code needs Python 3.12"
     sys.path.insert(0, path)
     found = Prio3(items)
     best = min(Prio3(items, chunk).bytes for chunk in range(2, 2 * math.isqrt(items) + 2))
