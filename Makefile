@@ -10,7 +10,7 @@ SEED ?= 0
 USERS ?= 5000
 # One more than the cores of a small machine: a third of the tests' time passes while they wait for
 # browsers, servers and deadlines.
-WORKERS ?= 3
+TEST_PROCESSES ?= 3
 # The tests start hundreds of Python processes, and where nothing may be written each of them would
 # compile the source anew; an empty value is like none.
 export PYTHONDONTWRITEBYTECODE :=
@@ -41,9 +41,9 @@ demo: $(DEMO_STAMP)  ## a questionnaire among 300 people with two servers, then 
 reproduce: $(STAMP)  ## compute every figure and table of the paper, into out/report.html
 	$(BIN)/faircount reproduce all --out out
 
-test: $(STAMP) browser  ## run every test, in three processes (WORKERS=6: on a larger machine)
+test: $(STAMP) browser  ## run every test, in three processes (TEST_PROCESSES=6: on a larger machine)
 	$(MAKE) --no-print-directory -j 2 lint compiled
-	$(KEEP_MEMORY) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	$(KEEP_MEMORY) $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 
 # Before the first run, one process compiles the tests for all while the types are checked: three
 # would each do it for themselves.

@@ -51,20 +51,11 @@ PROVE = """() => {
 
 
 def rows() -> list[Row]:
-    where = circumstances()
-    found = [row for items in (30, 300, SHEET) for row in node_rows(items, where)]
-    return found + ([phone_row(SHEET, where)] if has_browser() else [])
+    found = [row for items in (30, 300, SHEET) for row in node_rows(items)]
+    return found + ([phone_row(SHEET)] if has_browser() else [])
 
 
-def circumstances() -> str:
-    """Commit and load: other work on the machine slows even CPU times down."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE)
-    commit = done.stdout.strip() or "unknown"
-    return f"commit {commit}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-
-
-def node_rows(items: int, where: str) -> list[Row]:
+def node_rows(items: int) -> list[Row]:
     """A proof alone, and a report with both shares."""
     folder = prio3_folder()
     spent = run_node(items, folder)
@@ -74,21 +65,21 @@ def node_rows(items: int, where: str) -> list[Row]:
     first = f"first report {seconds(ours['first'])}"
     if folder:
         first += f", Prio3 {seconds(theirs['first'])}"
-    around = f"Node {spent['node']}, {where}"
+    node = f"Node {spent['node']}"
     return [
         Row(
             f"prove {items} bits in JavaScript, n = {USERS:,}",
             ours["proof"],
             f"{peer}, proof alone",
             theirs["proof"],
-            around,
+            node,
         ),
         Row(
             f"report of {items} bits in JavaScript, n = {USERS:,}: proven and split",
             ours["report"],
             f"{peer}, shard",
             theirs["report"],
-            f"{first}; {around}",
+            f"{first}; {node}",
         ),
     ]
 
@@ -123,7 +114,7 @@ def browser_path() -> str | None:
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
-def phone_row(items: int, where: str) -> Row:
+def phone_row(items: int) -> Row:
     """The first proof on each of a few new pages."""
     given = {"items": items, "modulus": modulus_of(items), "users": USERS}
     with launched_browser() as browser:
@@ -137,7 +128,7 @@ def phone_row(items: int, where: str) -> Row:
         "-",
         None,
         f"of {PAGES} pages the median {seconds(median(cpu))}, the slowest {seconds(max(cpu))}, "
-        f"median wall time {seconds(passed)}; Chromium {version}, {where}",
+        f"median wall time {seconds(passed)}; Chromium {version}",
     )
 
 

@@ -53,8 +53,9 @@ that says nothing about a fast Prio3.** A library that people use is beside the 
 `@divviup/prio3`. All peers run with their defaults unless a row says otherwise.
 
 `taken` is the commit on which a row was measured (with a plus: and changes that were not
-committed), and the load of the machine (processes that want to run, on so many cores). Rows with
-"not taken again" are from an earlier commit than the others.
+committed), the load of the machine (processes that want to run, on so many cores), and the Python:
+the reference code of VDAF needs 3.12. Rows with "not taken again" are from an earlier commit than
+the others.
 """
 
 
@@ -64,7 +65,6 @@ def describe_machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "architecture": platform.machine(),
         "system": platform.system(),
-        "python": platform.python_version(),
     }
     for package in PACKAGES:
         facts[package] = installed_version(package)
@@ -92,10 +92,11 @@ def measured_commit() -> str:
 
 
 def describe_moment() -> str:
-    """The commit that is measured, and how busy the machine was in the last minute."""
+    """The commit that is measured, how busy the machine was in the last minute, and the Python."""
     # The results of an earlier run are no change of what is measured.
     changed = ask_git("status", "--porcelain", "--", "../src", "*.py", "*.mjs")
-    return f"commit {measured_commit()}{'+' if changed else ''}, load {os.getloadavg()[0]:.1f}"
+    commit = measured_commit() + ("+" if changed else "")
+    return f"commit {commit}, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}"
 
 
 def ask_git(*question: str) -> str:

@@ -11,9 +11,6 @@ from typing import Any
 
 COLUMNS = ("what", "ours", "beside it", "its time", "ratio", "note", "taken")
 
-# Of rows that were measured before the commit and the load were noted.
-NOT_NOTED = "earlier, commit and load not noted"
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -48,7 +45,6 @@ class Row:
 
     @classmethod
     def from_dict(cls, known: dict[str, Any]) -> "Row":
-        known = {"taken": NOT_NOTED, **known}
         return cls(**{column.name: known[column.name] for column in fields(cls)})
 
     def cells(self) -> tuple[str, ...]:
