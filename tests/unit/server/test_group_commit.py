@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from faircount.server.coordinator import group_commit
-from faircount.server.coordinator.group_commit import MAX_GROUP, GroupCommit
+from faircount.server.coordinator.group_commit import LARGE_GROUP, MAX_GROUP, GroupCommit
 
 LONG = 30.0
 """Seconds that no test waits."""
@@ -82,6 +82,17 @@ async def test_after_a_group_of_several_the_next_one_waits_for_more(
     go_on.set()
     await asyncio.gather(first, second)
     assert written.groups == [[0, 1], [2, 3]]
+
+
+@in_event_loop
+async def test_a_large_group_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "GATHER_SECONDS", LONG)
+    written = Written()
+    commit = GroupCommit(written)
+    await add_all(commit, range(2))
+    async with asyncio.timeout(LONG / 3):
+        await add_all(commit, range(LARGE_GROUP))
+    assert written.groups == [[0, 1], [*range(LARGE_GROUP)]]
 
 
 @in_event_loop
