@@ -365,6 +365,11 @@ class Record(FieldCodec):
                 end = _check_end(data, at + run.size)
                 values += run.unpack_from(data, at)
                 at = end
+            elif isinstance(run, VariableBytes):
+                # Written out, because servers read four such fields of every report.
+                start = at + LENGTH.form.size
+                at = _check_end(data, start + int.from_bytes(data[at:start], "big"))
+                values.append(data[start:at])
             else:
                 value, at = run.read(data, at)
                 values.append(value)
