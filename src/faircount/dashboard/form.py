@@ -67,7 +67,7 @@ def people_of(form: Form) -> People | None:
     if form.get("sheet") is not None:
         return people_of_sheet(form)
     names = _lines(form, "people")
-    return People.named(names) if names else None
+    return People.from_names(names) if names else None
 
 
 def language_of(form: Form) -> str:

@@ -48,7 +48,7 @@ CHOICE_KINDS = ("one", "yes", "scale", "bands")
 
 def questions_of(values: Fields) -> Form:
     """The questionnaire in a form; texts may be missing while the owner types."""
-    asked = _asked(values)
+    asked = _read_questions(values)
     made: list[dict[str, Any]] = []
     for place, fields in enumerate(asked):
         with _NumberedProblems(place, len(asked)):
@@ -74,7 +74,7 @@ def questions_of(values: Fields) -> Form:
 
 def check_texts(values: Fields) -> None:
     """Refuse questions without a text: what people are asked must be written now."""
-    asked = _asked(values)
+    asked = _read_questions(values)
     for place, fields in enumerate(asked):
         with _NumberedProblems(place, len(asked)):
             check_question(_text(fields, "text"))
@@ -146,7 +146,7 @@ class _NumberedProblems:
         raise ParameterError(message).with_code(problem.code, **values) from None
 
 
-def _asked(values: Fields) -> list[Fields]:
+def _read_questions(values: Fields) -> list[Fields]:
     asked = values.get("questions")
     is_list = isinstance(asked, list) and all(isinstance(fields, Mapping) for fields in asked)
     if not isinstance(asked, list) or not is_list or not asked:

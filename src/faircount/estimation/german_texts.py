@@ -263,7 +263,7 @@ class GermanWords(ResultWords):
         """The survey behind a result, as labels and texts."""
         lines = (
             ("Umfrage", f"{record.name} ({record.survey})"),
-            self._asked(record),
+            self._question_line(record),
             ("Von", record.owner),
             ("Offen", self.dates(record)),
             ("Personen", self.people(record)),
@@ -271,7 +271,7 @@ class GermanWords(ResultWords):
         )
         return tuple((label, text) for label, text in lines if text)
 
-    def _asked(self, record: SurveyRecord) -> tuple[str, str]:
+    def _question_line(self, record: SurveyRecord) -> tuple[str, str]:
         if record.questions == 1:
             return "Frage", record.question
         return "Fragen", f"{record.questions}: {record.question}"

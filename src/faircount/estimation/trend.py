@@ -385,15 +385,15 @@ def bound_difference(
     before: EstimateNoise, after: EstimateNoise, error: float
 ) -> tuple[float, float]:
     """Bounds of a true difference minus the observed one: the quantiles of its error."""
-    first = _centred(before)
-    second = _centred(after)
+    first = _error_distribution(before)
+    second = _error_distribution(after)
     most = _upper_quantile(first, second, error / 2)
     # The error of the opposite difference has the other quantile, with its sign changed.
     least = -_upper_quantile(second, first, error / 2)
     return -most, -least
 
 
-def _centred(noise: EstimateNoise) -> tuple[Floats, Floats]:
+def _error_distribution(noise: EstimateNoise) -> tuple[Floats, Floats]:
     """Errors of an estimate, ascending, and their probabilities."""
     # Estimates are unbiased: the mean of the noise was subtracted from the published count.
     errors = (noise.law.values - noise.law.mean) * noise.unit

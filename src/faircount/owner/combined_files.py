@@ -81,7 +81,7 @@ def combined_page(result: CombinedResult, view: View, words: CombinedWords) -> b
 def _weighted_section(number: int, view: View, words: CombinedWords) -> list[str]:
     """The weighted estimate of a question with its condition, and all ways side by side."""
     parts = []
-    weighted = words.weighted(number, view)
+    weighted = words.weighted_table(number, view)
     if weighted is not None:
         parts.append(f"<h2>{escape_html(words.text('if_alike'))}</h2>")
         parts.append(_table(weighted))

@@ -126,7 +126,7 @@ class CombinedWords:
         found.append(self.text("votes", votes=self._number(f"{votes:.2g}")))
         return found
 
-    def weighted(self, number: int, view: View) -> Table | None:
+    def weighted_table(self, number: int, view: View) -> Table | None:
         """A question, from 0, with weights by total variance; None where there is no such."""
         made = self.result.if_alike(number).get(IF_ALIKE_WAYS[0])
         if made is None:

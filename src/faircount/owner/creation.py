@@ -167,7 +167,7 @@ def people_given(
         return read_people(Path(people), column)
     if people is None or isinstance(people, People):
         return people
-    return People.named(people)
+    return People.from_names(people)
 
 
 def create(

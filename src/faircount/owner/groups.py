@@ -214,7 +214,7 @@ class GroupedSurvey:
             found.append(GroupResult(group.name, invited, _ending_of(group.survey, wait)))
         return GroupResults(self.column, tuple(found), self.groups[0].survey.owner.language)
 
-    def combined(self, *, wait: bool = False) -> CombinedResult:
+    def combined_result(self, *, wait: bool = False) -> CombinedResult:
         """The combined result of all levels; refused unless every level has a result.
 
         wait: until all levels have ended

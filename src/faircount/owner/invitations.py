@@ -55,7 +55,7 @@ def invite(
 ) -> tuple[Invitee, ...]:
     """Make a fresh invitation for each of these people."""
     if not isinstance(people, People):
-        people = People.named(people)
+        people = People.from_names(people)
     # The noise was calibrated for at most this number of people.
     if len(people) > params.n_max:
         raise too_many_invited(params.n_max, len(people))

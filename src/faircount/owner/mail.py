@@ -311,10 +311,10 @@ class _Dispatch:
             # The mail server answered that it does not take the mail, and the reason is not this
             # address: it would refuse all others as well.
             self._record(Event.POSTPONED, letter)
-            raise self._stopped(f"the mail server refuses: {_reason(problem)}") from None
+            raise self._stopped_error(f"the mail server refuses: {_reason(problem)}") from None
         except (OSError, smtplib.SMTPException):
             # Without an answer nobody knows whether the mail was accepted: it stays `sending`.
-            raise self._stopped(
+            raise self._stopped_error(
                 f"the mail server went away while it had the mail to {person}, who may have got it"
             ) from None
         else:
@@ -338,7 +338,7 @@ class _Dispatch:
     def _record(self, event: Event, letter: Letter) -> None:
         self.journal.record(self.report.kind, self.report.round, event, letter.invitee.user)
 
-    def _stopped(self, reason: str) -> UnreachableError:
+    def _stopped_error(self, reason: str) -> UnreachableError:
         sent = len(self.report.sent)
         return UnreachableError(
             f"{reason}. {sent:,} mails were sent before; run the command again to continue"

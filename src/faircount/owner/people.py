@@ -64,7 +64,7 @@ class People:
         return len(self.names)
 
     @classmethod
-    def named(cls, names: Iterable[str]) -> "People":
+    def from_names(cls, names: Iterable[str]) -> "People":
         """People of whom only the names are known."""
         found = tuple(names)
         return cls(found, (), ((),) * len(found))
@@ -114,7 +114,7 @@ def parse_people(path: Path, data: bytes, column: str | None = None) -> People:
         message = f"{path} has one person a line and no columns: give a .csv or .xlsx"
         raise ParameterError(message).with_code("sheet_no_columns", file=str(path))
     text, note = _decode_text(data, path)
-    people = People.named(filter(None, map(str.strip, text.splitlines())))
+    people = People.from_names(filter(None, map(str.strip, text.splitlines())))
     return replace(people, note=note)
 
 
@@ -304,7 +304,7 @@ def _address_column(header: Sequence[str], body: _Rows, path: Path, column: str 
     """The place of the column with the addresses: the one named, or the obvious one."""
     if column is not None:
         if column not in header:
-            message = f"{path} has no column {column!r}; it has {_listed(header)}"
+            message = f"{path} has no column {column!r}; it has {_join_titles(header)}"
             raise ParameterError(message).with_code("sheet_no_column", column=column)
         return header.index(column)
     found = []
@@ -315,13 +315,13 @@ def _address_column(header: Sequence[str], body: _Rows, path: Path, column: str 
     if len(found) == 1:
         return found[0]
     several = [header[place] for place in found]
-    reason = f"several have e-mail addresses: {_listed(several)}"
+    reason = f"several have e-mail addresses: {_join_titles(several)}"
     if not found:
-        reason = f"no column of {path} has e-mail addresses; it has {_listed(header)}"
+        reason = f"no column of {path} has e-mail addresses; it has {_join_titles(header)}"
     raise ParameterError(
         f"name the column that tells people apart with --address-column (column= in Python): "
         f"{reason}"
-    ).with_code("sheet_which_column", columns=_listed(several or header))
+    ).with_code("sheet_which_column", columns=_join_titles(several or header))
 
 
 def _holds_emails(cells: Sequence[str]) -> bool:
@@ -358,7 +358,7 @@ def _check_addresses(title: str, cells: Sequence[tuple[int, str]], path: Path) -
         first_lines[key] = line
 
 
-def _listed(titles: Sequence[str]) -> str:
+def _join_titles(titles: Sequence[str]) -> str:
     known = ", ".join(map(repr, titles[:COLUMNS_IN_ERROR]))
     return f"{known}, ..." if len(titles) > COLUMNS_IN_ERROR else known
 

@@ -214,7 +214,7 @@ class Survey:
             numbered people as it was planned for
         """
         if people is not None and not isinstance(people, People):
-            people = People.named(people)
+            people = People.from_names(people)
         if self.folder.invitations_file.exists():
             self._refuse_if_over()
             invitees = self.invitees()
@@ -258,7 +258,7 @@ class Survey:
         raise RefusedError(message).with_code("mail_over")
 
     def _numbered_people(self) -> People:
-        return People.named(numbered_people(self.params.n_max, self.owner.language))
+        return People.from_names(numbered_people(self.params.n_max, self.owner.language))
 
     def write_invitations(self, invitees: Sequence[Invitee]) -> None:
         """Write the printable pages and the table."""

@@ -137,7 +137,7 @@ def test_people_are_named_or_as_many_as_the_form_says() -> None:
     with pytest.raises(ParameterError, match="printed in one of en, de"):
         language_of({"invitation_language": "xx"})
     named = {**GOOD, "people": " ada@example.org \n\nbo@example.org\n"}
-    assert people_of(named) == People.named(["ada@example.org", "bo@example.org"])
+    assert people_of(named) == People.from_names(["ada@example.org", "bo@example.org"])
     assert requirements_of(named).users == 2  # not the 300 of the field beside it
 
 

@@ -146,7 +146,7 @@ def test_the_headline_counts_every_person_once(both_apps: Any, tmp_path: Path) -
             part = connect(link, state=tmp_path / f"{invitee.user}.device")
             part.answer(["yes" if number < 5 else "no", ["milk"], cups])
     made.close()
-    result = made.combined(wait=True)
+    result = made.combined_result(wait=True)
     tea, extras, cups_drunk = result.questions
     assert result.included == 26
     # An epsilon of 40 leaves no noise of counts: 10 of 26 said yes. 11 drink 2 cups and 15 drink 6;
@@ -241,7 +241,7 @@ def test_levels_without_all_results_are_shown_and_not_combined(
     assert done.exit_code == 4
     assert "Not every level has a result, so they are not combined." in done.stdout
     with pytest.raises(RefusedError, match="tier weak ended without a result"):
-        grouped.combined()
+        grouped.combined_result()
     page = run("survey", "result", folder, "--html", tmp_path / "x.html")
     assert "tier weak ended without a result" in page.stderr
     assert not (tmp_path / "x.html").exists()

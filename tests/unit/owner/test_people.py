@@ -91,7 +91,7 @@ def test_the_owner_names_the_column(tmp_path: Path) -> None:
 
 def test_a_list_has_one_person_a_line(tmp_path: Path) -> None:
     path = written(tmp_path, "Zoë\n\nBo\n", "people.txt")
-    assert read_people(path) == People.named(["Zoë", "Bo"])
+    assert read_people(path) == People.from_names(["Zoë", "Bo"])
     with pytest.raises(ParameterError, match="no columns"):
         read_people(path, "Name")
 

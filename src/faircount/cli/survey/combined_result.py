@@ -93,7 +93,7 @@ def _show(out: "Console", result: "CombinedResult", view: "View", are_levels: bo
     for number in range(len(result.questionnaire)):
         if several:
             out.print(f"\n{words.text('question', number=number + 1)}", style="bold", markup=False)
-        weighted = words.weighted(number, view)
+        weighted = words.weighted_table(number, view)
         if weighted is not None:
             out.print(f"\n{words.text('if_alike')}\n", markup=False)
             out.print(make_table(*weighted))

@@ -62,7 +62,7 @@ def ask(
         s2_operator=fresh.s2_operator,
     )
     place = SurveyFolder(folder / survey_id.hex())
-    names = People.named([f"person {number}" for number in range(users)])
+    names = People.from_names([f"person {number}" for number in range(users)])
     place.create(params, owner, names)
     survey = Survey(place, params, owner, servers)
     invitees = survey.invite()

@@ -92,12 +92,12 @@ class SignedRequest:
                 self.method, self.path, body_hash, time, nonce, params.survey.hex()
             )
         except (ValueError, OverflowError, Base64Error, MalformedError):
-            raise _unsigned(
+            raise _unsigned_error(
                 "this call is for the coordinator: the headers need its signature, time and nonce"
             ) from None
         # check: request-signature - anybody could call in the coordinator's name
         if not verify(params.keys.coordinator, signature, signed_bytes):
-            raise _unsigned("the signature is not that of the coordinator in the parameters")
+            raise _unsigned_error("the signature is not that of the coordinator in the parameters")
         # After the signature, so that only the coordinator learns the aggregator's clock.
         if abs(time - now) > WINDOW:
             detail = f"the aggregator's clock shows {now}: sign with that time"
@@ -108,7 +108,7 @@ class SignedRequest:
         """Refuse a body other than the one whose hash the coordinator signed."""
         # The signature covers only the header: without this check any body could follow it.
         if self.headers.get(DIGEST) != content_digest(body):
-            raise _unsigned("the body is not the one that was signed")
+            raise _unsigned_error("the body is not the one that was signed")
 
 
 async def use_once(tx: Transaction, nonce: bytes, now: int) -> None:
@@ -123,8 +123,8 @@ async def use_once(tx: Transaction, nonce: bytes, now: int) -> None:
     )
     # check: request-nonce - a recorded request would be carried out again
     if not inserted:
-        raise _unsigned("this request was received before: sign it again, with another nonce")
+        raise _unsigned_error("this request was received before: sign it again, with another nonce")
 
 
-def _unsigned(detail: str) -> ProblemError:
+def _unsigned_error(detail: str) -> ProblemError:
     return ProblemError(401, "unsigned", detail)

@@ -200,7 +200,7 @@ class Authenticator:
         # The scheme is case-insensitive (RFC 9110).
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not 0 < len(token) <= LONGEST:
-            raise _unauthorized("this call needs a token: Authorization: Bearer TOKEN")
+            raise _unauthorized_error("this call needs a token: Authorization: Bearer TOKEN")
         expected = token_hash(token.strip())
         caller = await self._find_caller(expected, scope)
         # Whoever reads the body asks once more when it is complete: a call may take a minute.
@@ -217,12 +217,12 @@ class Authenticator:
             )
         # Compared in constant time, although an attacker could only time hashes, not tokens.
         if row is None or not hmac.compare_digest(bytes(row["hash"]), expected):
-            raise _unauthorized("this token is not known here: ask the operator for one")
+            raise _unauthorized_error("this token is not known here: ask the operator for one")
         # check: token-expires - whoever finds an old token uses it
         if row["expires_at"] is not None and row["expires_at"] <= self.clock():
-            raise _unauthorized("this token has expired: ask the operator for another one")
+            raise _unauthorized_error("this token has expired: ask the operator for another one")
         if await self._is_revoked(row):
-            raise _unauthorized("this token was revoked: ask the operator for another one")
+            raise _unauthorized_error("this token was revoked: ask the operator for another one")
         # 403 and not 401: the token is valid, so asking for another one would not help.
         # check: token-scope - an owner acts as the operator of the server
         if row["scope"] != scope:
@@ -241,5 +241,5 @@ class Authenticator:
         return await asyncio.to_thread(self.anchor.current_value, name) != UNSET
 
 
-def _unauthorized(detail: str) -> ProblemError:
+def _unauthorized_error(detail: str) -> ProblemError:
     return ProblemError(401, "no-token", detail, headers={"WWW-Authenticate": "Bearer"})
