@@ -27,6 +27,7 @@ from faircount.protocol import SERVERS, ClientState, Invitation, encode
 from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.messages import Report
 from faircount.protocol.wire.messages import Acknowledgement, Reason, Rejection
+from faircount.server.common.clock import format_time
 from faircount.server.coordinator.aggregator_connection import AggregatorConnection, AggregatorError
 from faircount.server.coordinator.outbox import Scheduler
 from faircount.storage import pages
@@ -75,7 +76,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(messages, "REPORTS_PER_PART", 5)  # claims of three parts
+    monkeypatch.setattr(messages, "REPORTS_PER_PART", 5)  # 12 reports are three parts
     return World(tmp_path, (fresh_database(), fresh_database()), SeededStream(1))
 
 
@@ -270,18 +271,23 @@ def test_while_s2_is_away_the_status_says_so_and_it_goes_on_when_s2_is_back(worl
             survey = await world.survey(pair)
             require_success(await pair.to_s1.post(f"{survey.path}/open"))
             await world.answered(pair, survey, world.devices(survey))
+            world.time += 30_000
             require_success(await pair.to_s1.post(f"{survey.path}/close"))
             away = Scheduler(pair.s1, Away(pair.to_s2, pair.scheduler.aggregator.clock))
+            asked_at = format_time(world.time)
             for tries in (1, 2, 3):
                 assert await away.run_once()
                 now = await status(pair, survey)
+                # Since it was asked first: another attempt does not begin another wait.
+                assert now["waiting_since"] == asked_at
                 assert (now["waits_for"], now["tries"], now["problem"]) == (
                     "an answer from the aggregator", tries, "The aggregator cannot be reached: ConnectError",
                 )  # fmt: skip
                 assert not await away.run_once()  # not before the pause is over
                 world.time += 1000 * 2**tries
             assert await pair.scheduler.run_once()
-            assert (await status(pair, survey))["phase"] == "published"
+            ended = await status(pair, survey)
+            assert (ended["phase"], ended["waiting_since"]) == ("published", None)
 
     play(work)
 
