@@ -332,6 +332,7 @@ def test_too_few_refusals_and_a_silent_second_server_are_told(
             "tries": 5,
         }
         found["status"] |= {
+            "waiting_since": "2026-11-17T13:05:00Z",
             "tries_again_at": found["status"]["since"],
             "problem": "The aggregator cannot be reached (refused)",
         }
@@ -345,6 +346,8 @@ def test_too_few_refusals_and_a_silent_second_server_are_told(
     expect(page.get_by_role("alert")).to_contain_text(
         "At this pace only 3 people will have answered"
     )
+    # Not since the phase began, which was when the survey opened.
+    waits(page, "waiting for the aggregator since November 17, 2026")
     waits(page, "Attempts so far: 5. The next one is on")
     waits(page, "The aggregator cannot be reached (refused)")
     for words in (

@@ -34,8 +34,8 @@ def waits_for(params: SurveyParameters, status: dict[str, Any]) -> str:
         return "nobody"
     if phase is Phase.DRAFT:
         return "owner"
-    # A retry is scheduled only while a request to the aggregator is unanswered.
-    if status["tries_again_at"] is not None:
+    # The coordinator has been waiting since some time only while a message is unanswered.
+    if status["waiting_since"] is not None:
         return "aggregator"
     # Participants act in the phases of the topology; between them the coordinator works alone.
     if phase in params.topology.phases:

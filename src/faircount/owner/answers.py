@@ -60,8 +60,11 @@ def _is_flag(value: object) -> bool:
 
 def _is_time(value: object) -> bool:
     """Whether this is a time with its zone, or None."""
-    if value is None:
-        return True
+    return value is None or _is_known_time(value)
+
+
+def _is_known_time(value: object) -> bool:
+    """Whether this is a time with its zone."""
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         return False
     try:
@@ -94,11 +97,12 @@ COORDINATOR_STATUS: Shape = {
     "invited": _is_count,
     "minimum": _is_count,
     "opened_at": _is_time,
-    "since": _is_time,
+    "since": _is_known_time,
     "closes_at": _is_time,
     "held_since": _is_time,
     "waits_for": _is_text,
     "next": _is_text,
+    "waiting_since": _is_time,
     "tries_again_at": _is_time,
     "problem": _is_text,
     "rejections": _is_table,

@@ -43,7 +43,7 @@ def test_phases_of_one_visit_and_of_several() -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "again", "whom"),
+    ("phase", "since", "whom"),
     [
         ("draft", None, "owner"),
         ("submitting", None, "people"),
@@ -54,8 +54,8 @@ def test_phases_of_one_visit_and_of_several() -> None:
         ("aborted", None, "nobody"),
     ],
 )
-def test_whom_a_survey_waits_for(phase, again, whom) -> None:
-    assert waits_for(parameters(SERVERS), {"phase": phase, "tries_again_at": again}) == whom
+def test_whom_a_survey_waits_for(phase, since, whom) -> None:
+    assert waits_for(parameters(SERVERS), {"phase": phase, "waiting_since": since}) == whom
 
 
 def test_too_few_is_warned_in_time() -> None:

@@ -44,6 +44,7 @@ def status_of(**changes: Any) -> dict[str, Any]:
         "held_since": None,
         "waits_for": "participants, until the closing time 2026-11-19T13:15:00Z",
         "next": "the coordinator closes this phase and writes to the aggregator",
+        "waiting_since": None,
         "tries_again_at": None,
         "problem": "",
         "rejections": {},
@@ -78,7 +79,7 @@ def test_an_open_survey_in_an_owners_words(made: Survey) -> None:
 
 @pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.CONFIRMED])
 def test_no_phase_shows_a_machines_words(made: Survey, phase: Phase, tmp_path: Path) -> None:
-    for more in ({}, {"tries_again_at": (NOW + timedelta(seconds=30)).isoformat()}):
+    for more in ({}, {"waiting_since": NOW.isoformat(), "problem": "no connection"}):
         with (tmp_path / "screen").open("w+") as file:
             show_status(Console(file=file, width=1000), made, status_of(phase=str(phase), **more))
             file.seek(0)
@@ -96,14 +97,20 @@ def test_a_held_survey_and_an_aggregator_that_is_away_say_what_to_do(made: Surve
     for words in ("held open", "survey remind", "survey extend", "survey close"):
         assert words in held
     later = (NOW + timedelta(seconds=30)).isoformat()
-    away = status_of(phase="counting", tries_again_at=later, problem="no connection")
-    assert "waiting for the aggregator since" in shown(made, away)["next"]
+    asked = (NOW - timedelta(minutes=10)).isoformat()
+    away = status_of(
+        phase="counting", waiting_since=asked, tries_again_at=later, problem="no connection"
+    )
+    # Not since the phase began, a day earlier.
+    assert "waiting for the aggregator since Tuesday 17" in shown(made, away)["next"]
     assert "you don't have to do anything" in shown(made, away)["next"]
     assert "The coordinator says: no connection" in shown(made, away)["next"]
     # Right after closing nothing is wrong, and nobody is sent to an operator.
     counting = shown(made, {**away, "problem": ""})["next"]
     assert "--wait" in counting
     assert "tell" not in counting
+    # A dishonest coordinator may report a problem without a wait.
+    assert "about to write" in shown(made, {**away, "waiting_since": None})["next"]
     # Said once: not again below the table.
     assert describe_silence(made, away) is None
     assert "People can answer nevertheless" in str(describe_silence(made, status_of()))

@@ -13,6 +13,7 @@ from trial_survey import (
     TrialSurvey,
     ask_for_outcome,
     begin_client,
+    fetch_survey_keys,
     require_success,
     send_message,
     set_up,
@@ -23,10 +24,12 @@ from faircount.core.entropy import SeededStream
 from faircount.core.errors import StorageError
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.protocol import SERVERS, ClientState, Invitation, encode
+from faircount.protocol import SERVERS, ClientState, Invitation, encode, propose
 from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.messages import Report
 from faircount.protocol.wire.messages import Acknowledgement, Reason, Rejection
+from faircount.server.common.clock import format_time
+from faircount.server.coordinator import service
 from faircount.server.coordinator.aggregator_connection import AggregatorConnection, AggregatorError
 from faircount.server.coordinator.outbox import Scheduler
 from faircount.storage import pages
@@ -75,7 +78,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(messages, "REPORTS_PER_PART", 5)  # claims of three parts
+    monkeypatch.setattr(messages, "REPORTS_PER_PART", 5)  # 12 reports are three parts
     return World(tmp_path, (fresh_database(), fresh_database()), SeededStream(1))
 
 
@@ -270,18 +273,67 @@ def test_while_s2_is_away_the_status_says_so_and_it_goes_on_when_s2_is_back(worl
             survey = await world.survey(pair)
             require_success(await pair.to_s1.post(f"{survey.path}/open"))
             await world.answered(pair, survey, world.devices(survey))
+            world.time += 30_000
             require_success(await pair.to_s1.post(f"{survey.path}/close"))
             away = Scheduler(pair.s1, Away(pair.to_s2, pair.scheduler.aggregator.clock))
+            asked_at = format_time(world.time)
             for tries in (1, 2, 3):
                 assert await away.run_once()
                 now = await status(pair, survey)
+                # Since it was asked first: another attempt does not begin another wait.
+                assert now["waiting_since"] == asked_at
                 assert (now["waits_for"], now["tries"], now["problem"]) == (
                     "an answer from the aggregator", tries, "The aggregator cannot be reached: ConnectError",
                 )  # fmt: skip
                 assert not await away.run_once()  # not before the pause is over
                 world.time += 1000 * 2**tries
             assert await pair.scheduler.run_once()
-            assert (await status(pair, survey))["phase"] == "published"
+            ended = await status(pair, survey)
+            assert (ended["phase"], ended["waiting_since"]) == ("published", None)
+
+    play(work)
+
+
+def test_a_survey_made_again_with_longer_messages_receives_them_on_every_worker(
+    world: World,
+) -> None:
+    async def work() -> None:
+        async with world.start() as pair, world.start() as other:
+            survey = await world.survey(pair)
+            report = begin_client(survey, 0, 1, world.entropy).waiting[0]
+            for servers in (pair, other):
+                early = await send_message(servers.to_s1, survey, report)
+                assert isinstance(early, Rejection)
+            require_success(await pair.to_s1.delete(survey.path))
+            # Nothing was opened, so an owner may use the id for other parameters.
+            keys = await fetch_survey_keys(pair.to_s1, pair.to_s2)
+            mechanism = Laplace(items=400, epsilon=20.0, users=12, dropouts=4)
+            params = propose(mechanism, keys, survey=survey.params.survey, topology=SERVERS)
+            require_success(await pair.to_s1.put(survey.path, content=params.published))
+            invitation = Invitation.issue(params.digest, world.entropy)
+            longer = TrialSurvey(params, (invitation,))
+            report = begin_client(longer, 0, 1, world.entropy).waiting[0]
+            for servers in (pair, other, other):
+                early = await send_message(servers.to_s1, longer, report)
+                assert isinstance(early, Rejection)
+                assert early.why is Reason.EARLY
+
+    play(work)
+
+
+def test_a_coordinator_of_many_surveys_keeps_what_writes_them_for_a_few(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "MAX_COMMITS", 2)
+
+    async def work() -> None:
+        async with world.start() as pair:
+            for _ in range(4):
+                survey = await world.survey(pair)
+                require_success(await pair.to_s1.post(f"{survey.path}/open"))
+                devices = await world.answered(pair, survey, world.devices(survey))
+                assert all(device.acknowledgements for device in devices)
+            assert len(pair.s1.commits) == 2
 
     play(work)
 

@@ -104,10 +104,10 @@ def _describe_waiting(survey: "Survey", status: dict[str, Any]) -> str:
         )
     operator = survey.params.s2_operator or "its operator"
     return (
-        f"the coordinator has been waiting for the aggregator since "
-        f"{format_local_time(status['since'])}, and keeps asking. Nothing is lost, and you don't "
-        f"have to do anything; if it takes longer than an hour, tell {operator}, who runs it. The "
-        f"coordinator says: {status['problem']}"
+        "the coordinator has been waiting for the aggregator since "
+        f"{format_local_time(status['waiting_since'])}, and keeps asking. Nothing is lost, and you "
+        f"don't have to do anything; if it takes longer than an hour, tell {operator}, who runs "
+        f"it. The coordinator says: {status['problem']}"
     )
 
 

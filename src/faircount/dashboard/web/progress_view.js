@@ -110,7 +110,7 @@ function withdrawnAnswers({ withdrawn }) {
 /** Whom the survey waits for, and the status at the aggregator. */
 function nextSteps(status, aggregator) {
   const values = {
-    since: formatTime(status.since),
+    since: status.waiting_since ? formatTime(status.waiting_since) : "",
     closes: status.closes_at ? formatTime(status.closes_at) : "",
   };
   return element(

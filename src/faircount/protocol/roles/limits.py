@@ -39,6 +39,12 @@ def max_bytes_by_kind(params: SurveyParameters) -> Mapping[type[Message], int]:
     return {kind: max_upload_bytes(params, kind) for kind in kinds}
 
 
+@lru_cache(maxsize=64)
+def max_message_bytes(params: SurveyParameters) -> int:
+    """Bytes of the longest message of any kind that the coordinator accepts from clients."""
+    return max(max_bytes_by_kind(params).values())
+
+
 def decode_upload(params: SurveyParameters, data: bytes) -> Message:
     """Decode a client's message to the coordinator, or reject it by its kind and length."""
     kind = peek_class(data)

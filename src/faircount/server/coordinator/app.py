@@ -21,10 +21,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from faircount.protocol import encode
-from faircount.protocol.roles.limits import max_bytes_by_kind
+from faircount.protocol.roles.limits import max_message_bytes
 from faircount.protocol.survey.operators import SIGNATURE_BYTES
 from faircount.protocol.survey.phases import FINAL, Phase
-from faircount.protocol.wire.messages import Rejection
+from faircount.protocol.wire.messages import Reason, Rejection, reject
 from faircount.server.common import connection, survey_keys
 from faircount.server.common.base import Server, delete_survey, describe_operator
 from faircount.server.common.http import (
@@ -92,8 +92,6 @@ class CoordinatorCalls:
 
     def __init__(self, service: CoordinatorService) -> None:
         self.service = service
-        # The size of a participant's longest message, by survey.
-        self.max_message: dict[bytes, int] = {}
 
     @property
     def server(self) -> Server:
@@ -115,11 +113,17 @@ class CoordinatorCalls:
     async def message(self, request: Request) -> ASGIApp:
         """Receive a participant's message and return the coordinator's answer."""
         survey = survey_id_of(request)
-        if survey not in self.max_message:
-            sizes = max_bytes_by_kind(await self.server.params(survey))
-            self.max_message[survey] = max(sizes.values())
-        # Anybody may call this: a body longer than any valid message is not read.
-        body = await read_body(request, self.max_message[survey])
+        params = await self.server.params(survey)
+        try:
+            # Anybody may call this: a body longer than any valid message is not read.
+            body = await read_body(request, max_message_bytes(params))
+        except ProblemError:
+            # Another worker may have erased the survey, and its owner may have made one with the
+            # same id and longer messages: then the next attempt is read.
+            if await self.server.stored_params(survey) is not params:
+                again = reject(Reason.EARLY, "this survey was made again: send the message again")
+                return problem_response(problem_of_rejection(again))
+            raise
         answer = await self.service.receive(survey, body)
         if isinstance(answer, Rejection):
             return problem_response(problem_of_rejection(answer))

@@ -78,6 +78,9 @@ RETRY_MILLISECONDS = 10_000
 A restored coordinator ends no phase until it has resynchronized.
 """
 
+MAX_COMMITS = 64
+"""How many surveys' group commits are kept in memory."""
+
 INVITED = "invited"
 """The table with a row for every invitation, exchanged ones included."""
 
@@ -138,16 +141,22 @@ class CoordinatorService:
         message = decode_upload(await self.server.params(survey), body)
         out: Out = (message,)
         if not isinstance(message, Rejection):
-            commit = self.commits.setdefault(
-                survey, GroupCommit(lambda messages: self._write(survey, messages))
-            )
-            out = await commit.add(message)
+            out = await self._commit_of(survey).add(message)
         # Signed messages in the same step are for the aggregator.
         replies = [message for message in out if not isinstance(message, Signed)]
         reply = replies[0] if replies else reject(Reason.MALFORMED)
         if isinstance(reply, Rejection):
             self.server.note_rejection(survey, reply.why)
         return reply
+
+    def _commit_of(self, survey: bytes) -> GroupCommit:
+        """What writes the messages of a survey in groups."""
+        if survey not in self.commits:
+            # The oldest entry goes first. If it still has messages, it writes them all the same.
+            while len(self.commits) >= MAX_COMMITS:
+                self.commits.pop(next(iter(self.commits)))
+            self.commits[survey] = GroupCommit(lambda messages: self._write(survey, messages))
+        return self.commits[survey]
 
     async def _write(self, survey: bytes, messages: Sequence[Message]) -> list[Out]:
         """Handle the messages of several participants in one transaction."""

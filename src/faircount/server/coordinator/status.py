@@ -1,8 +1,8 @@
 """The public status of a survey at the coordinator, and its result.
 
-The status says what the survey waits for, since when, and what comes next. It contains nothing
-about a single participant. The result comes with the aggregator's signed statement, so that nobody
-has to trust the coordinator for it.
+The status says what the survey waits for, since when the aggregator has not answered, and what
+comes next. It contains nothing about a single participant. The result comes with the aggregator's
+signed statement, so that nobody has to trust the coordinator for it.
 """
 
 from base64 import b64encode
@@ -49,10 +49,12 @@ def _status_dict(
     """
     waits_for, following = _describe_progress(row, params, waiting)
     tries = 0
+    waiting_since = None
     tries_again_at = None
     problem = ""
     if waiting is not None:
         tries = int(waiting["tries"])
+        waiting_since = format_time(waiting["since"])
         tries_again_at = format_time(waiting["next_at"])
         problem = str(waiting["problem"])
     return {
@@ -73,6 +75,7 @@ def _status_dict(
         "extended_seconds": row.extended,
         "waits_for": waits_for,
         "next": following,
+        "waiting_since": waiting_since,
         "tries": tries,
         "tries_again_at": tries_again_at,
         "problem": problem,
