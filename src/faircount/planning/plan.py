@@ -12,6 +12,7 @@ from faircount.core.errors import ParameterError
 from faircount.core.validation import check_integer, expected_users, share_of_users
 from faircount.estimation.validity import ASSUMPTIONS
 from faircount.mechanisms.registry import frequency_mechanisms
+from faircount.mechanisms.sampling import largest_floor
 from faircount.planning.advice import (
     best_of,
     compare_with_next,
@@ -513,7 +514,7 @@ def compare_mechanisms(
     count = len(Domain.of(items)) if isinstance(items, Iterable) else items
     request = PlanRequest(expected, count, epsilon, delta, dropout=dropout, **terms)
     # Every person chooses one item, so a larger floor is a mistake and no public knowledge.
-    largest = (request.users - 1) // request.items
+    largest = largest_floor(request.users, request.items)
     if request.floor > largest:
         raise ParameterError(
             f"floor {request.floor:,} is impossible: {request.users_in_words} cannot give each "
