@@ -293,6 +293,11 @@ def _given_list(given: Any, answers: Sequence[object]) -> Domain:
             "domain: the categorical dtype has no categories yet; name them, as in "
             "pd.CategoricalDtype(['yes', 'no'])"
         )
+    if isinstance(labels, set | frozenset):
+        raise ParameterError(
+            "domain: give the items as a list, because their order matters and a set has none; "
+            "sorted(...) makes one"
+        )
     if isinstance(labels, Iterable) and getattr(labels, "ndim", 1) == 1:
         is_column = labels is given and hasattr(given, "dtype")
         labels = list(labels)

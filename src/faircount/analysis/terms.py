@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from faircount.accounting.conditions import ConditionCode
 from faircount.core.arrays import Ints
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation.result import Result
@@ -81,8 +82,12 @@ class Terms:
         return PlannedSurvey(self, positions, chosen.mechanism, chosen.half_width_95 or 0.0)
 
     def cautions(self, result: Result) -> tuple[str, ...]:
-        """Reasons to doubt the guarantee: a large epsilon or delta, or too few holders."""
-        return (*cautions(self.epsilon, self.delta), *_items_below_floor(result))
+        """What to know about the guarantee, such as a large epsilon or an item below the floor."""
+        return (
+            *cautions(self.epsilon, self.delta),
+            *_items_below_floor(result),
+            *_describe_absent_servers(result),
+        )
 
 
 def check_worthwhile(surveys: Sequence[PlannedSurvey], items: int, anyway: bool) -> tuple[str, ...]:
@@ -107,6 +112,19 @@ def check_worthwhile(surveys: Sequence[PlannedSurvey], items: int, anyway: bool)
     if not anyway:
         raise RefusedError(f"{warning}. {RUN_NEVERTHELESS}")
     return (warning,)
+
+
+def _describe_absent_servers(result: Result) -> tuple[str, ...]:
+    """A note where the guarantee names servers, of which none runs for a table."""
+    condition = result.guarantee.condition
+    noise = (ConditionCode.S1_NOISE, ConditionCode.S2_NOISE, ConditionCode.EITHER_NOISE)
+    if condition is None or not condition.has(*noise):
+        return ()
+    note = (
+        "no servers ran: this program drew their noise itself and kept none of it, so the "
+        "condition about servers holds as far as you trust the machine that holds the table"
+    )
+    return (note,)
 
 
 def _items_below_floor(result: Result) -> tuple[str, ...]:

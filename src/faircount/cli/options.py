@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 from pathlib import Path
 
 import click
@@ -51,11 +52,22 @@ FLOOR = "Minimum number of other people known to choose each item"
 COLLUDING = "Share of the users who may collude; at least one always counts as an insider"
 
 
+# What is more likely the name of a file than an item.
+_FILE_NAME = re.compile(r".*[/\\].*|.*\.(txt|csv|tsv|list|lst|dat)", re.IGNORECASE)
+
+
 def parse_rate_option(_: click.Context, __: click.Parameter, given: str | None) -> float | None:
     """The expected response rate, given as 60% or 0.6."""
     from faircount.planning.minimum import parse_response_rate
 
     return None if given is None else parse_response_rate(given)
+
+
+def parse_error_option(_: click.Context, __: click.Parameter, given: str | None) -> float | None:
+    """The target error, given as 2% or 0.02."""
+    from faircount.planning.minimum import parse_target_error
+
+    return None if given is None else parse_target_error(given)
 
 
 def parse_items(option: str, given: str) -> list[str]:
@@ -65,6 +77,11 @@ def parse_items(option: str, given: str) -> list[str]:
     # that are too long for a name.
     if len(items) == 1 and os.path.isfile(given):  # noqa: PTH113
         raise ParameterError(f"{option} {given} is the name of a file: did you mean @{given}?")
+    if len(items) == 1 and _FILE_NAME.fullmatch(given):
+        raise ParameterError(
+            f"{option} {given} is a single item, and a list has at least 2: if it is the name of a "
+            f"file with one item a line, write @{given}"
+        )
     return items
 
 

@@ -12,6 +12,7 @@ from faircount.cli.options import (
     FILE,
     FLOOR,
     JSON,
+    parse_error_option,
     parse_rate_option,
 )
 from faircount.cli.plan_levels import plan_hidden_levels
@@ -147,8 +148,9 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
 # What to compute and show in addition.
 @click.option(
     "--target-error",
-    type=float,
-    help="Wanted 95% error as a fraction: 0.02 is ±2%. Shows how many users each mechanism needs.",
+    metavar="RATE",
+    callback=parse_error_option,
+    help="Wanted 95% error, such as 2% or 0.02. Shows how many users each mechanism needs.",
 )
 @click.option(
     "--all",
@@ -156,7 +158,7 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
     is_flag=True,
     help="Also compare all mechanisms, with those that cannot be used, and why.",
 )
-@click.option("--plot", type=FILE, help="Draw error against number of users (PNG or SVG).")
+@click.option("--plot", type=FILE, help="Draw error against number of users (PNG, SVG or PDF).")
 @click.option(
     "--questionnaire",
     type=FILE,
@@ -282,8 +284,10 @@ def _show(out: "Console", made: "Plan", with_all: bool) -> None:
         # What an owner decides first, in the words of `faircount survey create`.
         needed = filter(None, (made.forecast.minimum_sentence, made.forecast.chance_sentence))
         out.print(f"\n{' '.join(needed)} {made.forecast.terms}", markup=False)
-        promise = promise_to_participants(request.epsilon, request.delta)
-        out.print(f"\nParticipants will read: {promise}", markup=False)
+        # Nobody will read anything in a survey that should not be run.
+        if made.worthwhile:
+            promise = promise_to_participants(request.epsilon, request.delta)
+            out.print(f"\nParticipants will read: {promise}", markup=False)
     if with_all:
         _show_comparison(out, made)
     else:
@@ -345,6 +349,7 @@ def _describe_assumptions(made: "Plan") -> str:
 def _show_table(out: "Console", made: "Plan") -> None:
     """The mechanisms that can be used, and below them what every column shows."""
     from faircount.cli.show import make_definitions, make_table
+    from faircount.planning.request import SURVEY
 
     target = made.request.target_error
     columns = dict(COLUMNS)
@@ -354,6 +359,11 @@ def _show_table(out: "Console", made: "Plan") -> None:
         del columns["users"]
     else:
         headings[headings.index("users")] = f"users for ±{100 * target:g}%"
+        if made.request.purpose == SURVEY:
+            rate = made.request.staying / made.request.users
+            columns["users"] = (
+                f"the fewest people to invite who reach the target error, if {rate:.0%} respond"
+            )
     rows = []
     for option in made.options:
         if option.sound:

@@ -218,11 +218,13 @@ def _show_survey(out: "Console", expected: "Forecast") -> None:
     _show_objection(out, expected.objection)
     out.print(f"\n{expected.description}", markup=False)
     show_question_errors(out, sheet)
-    # The largest of all groups, because the promise must hold for every answer.
-    single = max(float(group.epsilon) for group in noise.groups)
-    several = single if len(noise.questionnaire) > 1 else None
-    promise = promise_to_participants(noise.epsilon, 0.0, several)
-    out.print(f"\nParticipants will read: {promise}", markup=False)
+    # Nobody will read anything in a survey that should not be run.
+    if not expected.objection:
+        # The largest of all groups, because the promise must hold for every answer.
+        single = max(float(group.epsilon) for group in noise.groups)
+        several = single if len(noise.questionnaire) > 1 else None
+        promise = promise_to_participants(noise.epsilon, 0.0, several)
+        out.print(f"\nParticipants will read: {promise}", markup=False)
     show_advice(out, sheet)
 
 

@@ -153,7 +153,7 @@ RULE = click.Choice(["refuse", "drop", "other"])
 @JSON
 @click.option("--out", type=FILE, help="Write the JSON object to this file, too.")
 @click.option("--csv", "csv_file", type=FILE, help="Write estimates and intervals as CSV.")
-@click.option("--plot", type=FILE, help="Draw bars with intervals (PNG or SVG).")
+@click.option("--plot", type=FILE, help="Draw bars with intervals (PNG, SVG or PDF).")
 @click.option(
     "--simulate-seed",
     type=int,

@@ -92,6 +92,13 @@ class Domain:
         if isinstance(items, str):
             # A string is iterable, but its letters are hardly what the caller meant by items.
             raise ParameterError("items must be a number or a list of labels, not one string")
+        if isinstance(items, set | frozenset):
+            # A set of texts has another order in every process, and the order of the items decides
+            # which noise each of them gets: a simulation could not be repeated.
+            raise ParameterError(
+                "items must be a list, because their order matters and a set has none: give a "
+                "list, such as sorted(items)"
+            )
         if isinstance(items, Iterable):
             try:
                 return cls(tuple(map(_to_python, items)))

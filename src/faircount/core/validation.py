@@ -80,7 +80,9 @@ def check_fraction(name: str, value: object) -> float:
     """Return a number strictly between 0 and 1."""
     number = check_real(name, value)
     if not 0 < number < 1:
-        raise ParameterError(f"{name} must lie strictly between 0 and 1, not {number:g}")
+        # Many people write 95 for 95%.
+        hint = f": write {number / 100:g} for {number:g}%" if 1 < number < 100 else ""
+        raise ParameterError(f"{name} must lie strictly between 0 and 1, not {number:g}{hint}")
     return number
 
 

@@ -51,8 +51,7 @@ def _total_delta(hidden: int, p: float, epsilon: float, releases: int) -> float:
 
 def count_hidden_holders(wanted: Requirements) -> int:
     """Return k - t - d, the other holders who neither collude nor drop out; at least one."""
-    # All users but the one in question, dealt out evenly: a higher floor is impossible.
-    largest = (wanted.users - 1) // wanted.items
+    largest = largest_floor(wanted.users, wanted.items)
     if wanted.floor > largest:
         raise RefusedError(
             f"{wanted.users} users cannot give each of {wanted.items} items {wanted.floor} other "
@@ -61,8 +60,15 @@ def count_hidden_holders(wanted: Requirements) -> int:
     lost = wanted.insiders + wanted.dropouts
     if wanted.floor - lost < 1:
         # The floor in the message is for one release, whose budget is an equal part of the total.
-        raise floor_error(wanted.epsilon / wanted.releases, wanted.delta / wanted.releases, lost)
+        raise floor_error(
+            wanted.epsilon / wanted.releases, wanted.delta / wanted.releases, lost, largest
+        )
     return wanted.floor - lost
+
+
+def largest_floor(users: int, items: int) -> int:
+    """Return the largest floor that so many users can give: all but one, dealt out evenly."""
+    return (users - 1) // items
 
 
 def required_floor(epsilon: float, delta: float, lost: int) -> int:
@@ -73,15 +79,31 @@ def required_floor(epsilon: float, delta: float, lost: int) -> int:
     return exact.sampling_floor(-math.expm1(-epsilon), epsilon, delta) + lost
 
 
-def floor_error(epsilon: float, delta: float, lost: int) -> RefusedError:
+def floor_error(
+    epsilon: float, delta: float, lost: int, largest: int | None = None
+) -> RefusedError:
     """Return the error for a floor that leaves nobody to hide among.
 
     With no other holder, p would have to be delta: a survey that counts one user in a million.
+    `largest` is the largest floor that the users can give, where their number is known; the error
+    recommends none beyond it.
     """
     needed = required_floor(epsilon, delta, lost)
+    needs = f"needs a floor of {needed} holders per item"
+    if largest is None or needed <= largest:
+        return RefusedError(
+            f"{needs} (--floor {needed} for the paper's p, less for a smaller p), known without "
+            "looking at the answers"
+        )
+    if lost < largest:
+        return RefusedError(
+            f"{needs} for the paper's p, and these users can give each item at most {largest} "
+            f"(--floor {largest} takes a smaller p, if that floor is known without looking at the "
+            "answers)"
+        )
     return RefusedError(
-        f"needs a floor of {needed} holders per item (--floor {needed} for the paper's p, less for "
-        "a smaller p), known without looking at the answers"
+        f"{needs}, and these users can give each item at most {largest}: ask more users, offer "
+        "fewer items, or allow fewer to drop out or collude"
     )
 
 
@@ -159,7 +181,8 @@ class Sampling(FrequencyMechanism):
             )
         hidden = self.hidden_holders(insiders(self.insiders))
         if hidden < 1:
-            raise floor_error(self.epsilon, self.delta, self.insiders + self.dropouts)
+            largest = None if self.users is None else largest_floor(self.users, self.N)
+            raise floor_error(self.epsilon, self.delta, self.insiders + self.dropouts, largest)
         return exact.sampling_probability(hidden, self.epsilon, self.delta)
 
     @property

@@ -1,4 +1,4 @@
-"""The minimum number of responses and the expected response rate, as an owner writes them."""
+"""The minimum number of responses, the response rate and the target error as people write them."""
 
 import math
 import re
@@ -45,6 +45,22 @@ def parse_response_rate(given: float | str) -> float:
         f"most 100%, not {given!r:.40}"
     )
     raise ParameterError(message).with_code("response_rate_form")
+
+
+def parse_target_error(given: float | str) -> float:
+    """The wanted 95% half-width: a fraction such as 0.02, or 2%."""
+    if not isinstance(given, str):
+        return given
+    text = given.strip()
+    rate = _RATE.fullmatch(text)
+    if rate is not None:
+        return float(Fraction(rate[1]) / 100)
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(
+            f"the target error is a rate such as 2%, or a fraction such as 0.02, not {given!r:.40}"
+        ) from None
 
 
 def check_minimum(minimum: int, users: int) -> int:

@@ -53,7 +53,8 @@ class Option:
     parameters: parameters of each release
     epsilon, delta: the exact privacy of all releases together
     standard_error, half_width_95: error of an average item
-    users_needed: users that the target error needs; None without a target, or if no number suffices
+    users_needed: users that the target error needs, in a survey people to invite; None without a
+        target, or if no number suffices
     condition: condition of the guarantee; None if it holds for any data
     mechanism: the mechanism itself, ready to run
     staying: users who are expected in the sum

@@ -12,6 +12,7 @@ from faircount.core.errors import ParameterError
 from faircount.core.validation import check_integer, expected_users, share_of_users
 from faircount.estimation.validity import ASSUMPTIONS
 from faircount.mechanisms.registry import frequency_mechanisms
+from faircount.mechanisms.sampling import largest_floor
 from faircount.planning.advice import (
     best_of,
     compare_with_next,
@@ -24,7 +25,7 @@ from faircount.planning.advice import (
 from faircount.planning.completion import LOSS, Ending, dropout_needed, endings
 from faircount.planning.dropout import DropoutCost, dropout_cost, usual_dropout
 from faircount.planning.forecast import Forecast, forecast
-from faircount.planning.minimum import parse_minimum, parse_response_rate
+from faircount.planning.minimum import parse_minimum, parse_response_rate, parse_target_error
 from faircount.planning.option import Option, make_option, percent
 from faircount.planning.request import SURVEY, TABLE, PlanRequest, cautions
 from faircount.protocol import SERVERS, topology_named
@@ -200,7 +201,15 @@ class Plan:
         # Not always the recommended one: another mechanism may be worse now and better with more
         # users.
         fewest = min(suitable, key=lambda option: option.users_needed or 0)
-        return f"{unmet}: it takes {fewest.users_needed:,} users with {fewest.name}"
+        users = fewest.users_needed or 0
+        if self.request.purpose != SURVEY:
+            return f"{unmet}: it takes {users:,} users with {fewest.name}"
+        # The error is that of the responses, which are fewer than the invitations.
+        responses = users - share_of_users("dropout", self.request.dropout, users)
+        return (
+            f"{unmet}: it takes {users:,} invited people, of whom {responses:,} respond, with "
+            f"{fewest.name}"
+        )
 
     def _describe_incomplete(self) -> str:
         """What to do about a survey that too few users stay for."""
@@ -413,7 +422,7 @@ def plan(
     floor: int = 0,
     releases: int = 1,
     colluding: float = 0.0,
-    target_error: float | None = None,
+    target_error: float | str | None = None,
     loss: float | None = None,
     response_rate: float | str | None = None,
     malicious_clients: bool | None = None,
@@ -433,7 +442,8 @@ def plan(
     floor: minimum number of other people known to choose each item, without looking at the answers
     releases: number of results to be published about the same users
     colluding: share of the users who may collude; at least one user always counts as an insider
-    target_error: wanted 95% half-width; the plan then says how many users it needs
+    target_error: wanted 95% half-width, such as 0.02 or "2%"; the plan then says how many users it
+        needs: in a survey people to invite, of whom as many respond as the plan expects
     loss: probability that a user misses a visit; the plan then says how likely each topology
         completes (5% by default with a `minimum`)
     response_rate: expected response rate, such as 0.6 or "60%": errors are stated for so many
@@ -452,7 +462,7 @@ def plan(
         "floor": floor,
         "releases": releases,
         "colluding": colluding,
-        "target_error": target_error,
+        "target_error": None if target_error is None else parse_target_error(target_error),
         "loss": loss,
     }
     rate = None if response_rate is None else parse_response_rate(response_rate)
@@ -513,7 +523,7 @@ def compare_mechanisms(
     count = len(Domain.of(items)) if isinstance(items, Iterable) else items
     request = PlanRequest(expected, count, epsilon, delta, dropout=dropout, **terms)
     # Every person chooses one item, so a larger floor is a mistake and no public knowledge.
-    largest = (request.users - 1) // request.items
+    largest = largest_floor(request.users, request.items)
     if request.floor > largest:
         raise ParameterError(
             f"floor {request.floor:,} is impossible: {request.users_in_words} cannot give each "

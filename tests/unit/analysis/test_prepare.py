@@ -40,6 +40,11 @@ def encode(answers: list[Any], items: Any, **rules: Any) -> Prepared:
     return prepare(answers, items=items, rules=Rules(**rules))
 
 
+def test_a_set_of_items_is_refused_because_it_has_no_order() -> None:
+    with pytest.raises(ParameterError, match="domain: give the items as a list"):
+        encode(["a", "b"], {"a", "b"})
+
+
 @pytest.mark.parametrize("cell", NOTHING, ids=repr)
 def test_missing_values_are_known_in_every_form(cell: object) -> None:
     assert is_missing(cell)

@@ -26,6 +26,29 @@ def test_json_is_the_plan_and_nothing_else(call: Call) -> None:
     assert json.loads(done.stdout) == json.loads(json.dumps(wanted))
 
 
+def test_a_target_error_may_be_given_in_percent(call: Call) -> None:
+    assert call(f"{ASK} --target-error 2%").stdout == call(f"{ASK} --target-error 0.02").stdout
+    assert "not 2: write 0.02 for 2%" in call(f"{ASK} --target-error 2").stderr
+    assert "a rate such as 2%" in call(f"{ASK} --target-error small").stderr
+    made = plan(800, 12, 1.0, purpose="table", target_error="2%")
+    assert made.request.target_error == 0.02
+
+
+def test_a_survey_counts_those_to_invite_and_says_how_many_respond(call: Call) -> None:
+    line = "plan --users 100 --items 12 --epsilon 1 --target-error 2% --all"
+    shown = " ".join(call(line).stdout.split())
+    assert "the fewest people to invite who reach the target error, if 95% respond" in shown
+    assert "invited people, of whom" in shown
+    assert "to invite" not in call(f"{line} --for table").stdout
+
+
+def test_nobody_reads_the_promise_of_a_survey_that_should_not_be_run(call: Call) -> None:
+    refused = call("plan --users 20 --items 12 --epsilon 0.1")
+    assert refused.exit_code == 3
+    assert "Participants will read" not in refused.stdout
+    assert "Participants will read" in call(SURVEY).stdout
+
+
 def test_people_see_every_mechanism_and_one_recommendation(call: Call) -> None:
     shown = call(f"{ASK} --floor 40 --target-error 0.02 --all").stdout
     for name in ("laplace", "decoys", "dpdg", "dpds", "tss-prime", "tss", "dpcs", "oue", "grr"):

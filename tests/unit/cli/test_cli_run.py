@@ -16,6 +16,7 @@ from rich.console import Console
 from faircount.cli import main
 from faircount.cli.run import MECHANISMS
 from faircount.cli.show import WIDTH, print_bars
+from faircount.core.figures import SUFFIXES
 from faircount.estimation.drawing import axis_label
 from faircount.estimation.result import SIMULATION, Result
 from faircount.mechanisms.laplace import Laplace
@@ -306,6 +307,28 @@ def test_small_and_broken_tables(call: Call, tmp_path: Path, text: str) -> None:
     done = call(f"{RUN} --epsilon 1")
     assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
+
+
+def test_noise_of_servers_is_said_to_be_drawn_without_them(call: Call) -> None:
+    shown = " ".join(call(f"{RUN} --epsilon 1 --mechanism server-joint").stdout.split())
+    assert "no servers ran: this program drew their noise itself" in shown
+    assert "no servers ran" not in call(f"{RUN} --epsilon 1").stdout
+
+
+def test_a_confidence_in_percent_is_told_how_to_write_it(call: Call) -> None:
+    assert "not 95: write 0.95 for 95%" in call(f"{RUN} --epsilon 1 --level 95").stderr
+
+
+@pytest.mark.parametrize("name", ["nofile.txt", "lists/cities"])
+def test_a_missing_file_without_its_sign_is_told(call: Call, name: str) -> None:
+    said = call(f"run answers.csv --column city --epsilon 1 --domain {name}").stderr
+    assert f"write @{name}" in said
+
+
+def test_the_formats_of_plots_are_all_in_the_help(call: Call) -> None:
+    for command in ("run", "plan"):
+        shown = call(f"{command} --help").stdout
+        assert all(suffix.removeprefix(".").upper() in shown for suffix in SUFFIXES)
 
 
 def test_mechanisms_are_those_of_the_plan() -> None:

@@ -32,6 +32,12 @@ def test_bad_item_lists_are_refused(items: object) -> None:
         Domain.of(items)  # type: ignore[arg-type] # that is the point
 
 
+@pytest.mark.parametrize("items", [{"a", "b"}, frozenset({"a", "b"})], ids=["set", "frozenset"])
+def test_a_set_is_refused_because_it_has_no_order(items: object) -> None:
+    with pytest.raises(ParameterError, match="give a list"):
+        Domain.of(items)  # type: ignore[arg-type] # that is the point
+
+
 @pytest.mark.parametrize(
     "answers", [[], ["x"], [None], [["a"]], [float("nan")], np.array([["a"]]), 5]
 )

@@ -1,6 +1,7 @@
 """The plan against answers known beforehand, and against brute force."""
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -219,6 +220,22 @@ def test_without_a_floor_sampling_is_refused_and_says_which_floor_it_needs() -> 
             f"needs a floor of {needed} holders per item"
         )
     assert not option_named(made, "tss").sound
+
+
+@pytest.mark.parametrize("users", [30, 100, 800, 2000])
+@pytest.mark.parametrize("dropout", [0.0, 0.05, 0.3])
+def test_no_refusal_recommends_a_floor_that_the_users_cannot_give(
+    users: int, dropout: float
+) -> None:
+    made = compare_mechanisms(users, 12, 1.0, 1e-6, dropout=dropout)
+    for name in ("dpds", "dpcs", "tss-prime"):
+        advised = re.search(r"--floor (\d+)", option_named(made, name).reason)
+        if advised is None:
+            assert "ask more users" in option_named(made, name).reason
+            continue
+        floor = int(advised[1])
+        again = compare_mechanisms(users, 12, 1.0, 1e-6, dropout=dropout, floor=floor)
+        assert option_named(again, name).sound
 
 
 def test_a_floor_that_the_users_cannot_give_is_refused() -> None:
