@@ -204,7 +204,7 @@ async def attack_with_bombs(coordinator: Coordinator, lies: Lies) -> None:
             with Watch(coordinator.s1) as watch:
                 require_success(await to_s1.post(f"{survey.path}/close"))
                 problem = await wait_for_problem(to_s1, survey)
-            assert problem == "the aggregator's answer is refused unread"
+            assert problem == "the aggregator's answer exceeds the limits"
             assert lies.asked > asked
             growth = peak_memory(process) - before
             print(f"memory grows by {growth / MEBIBYTE:.1f} MiB, stops for {watch.longest:.3f} s")

@@ -2,8 +2,8 @@
 
 `topology` says how the shares travel. "servers", "explicit", "masked" and "two-stage" play the
 protocol itself, with encrypted messages between users, coordinator and aggregator
-(`protocol.play`). "shares" does the same arithmetic without messages, for any number of users. By
-default up to 2,000 users go through "servers", and everything else through "shares".
+(`protocol.simulator.play`). "shares" does the same arithmetic without messages, for any number of
+users. By default up to 2,000 users go through "servers", and everything else through "shares".
 """
 
 from collections.abc import Iterable, Sequence

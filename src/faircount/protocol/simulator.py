@@ -199,7 +199,8 @@ def converse(
             )
         delivered += 1
         message = waiting.pop(0)
-        # In order of sending, as the outbox of the service does it.
+        # In order of sending. The outbox of the service differs in share batches only: it sends
+        # several at a time (`parts_to_send`) instead of waiting until the aggregator asks.
         if addressee(message) is Party.AGGREGATOR:
             s2, replies = s2.do(aggregator_step, message)
         else:

@@ -55,7 +55,7 @@ class Member(TopologyClientState):
         """Encrypt so that only the aggregator decrypts."""
         secret = self.crypto.agree(self.keys, self.params.keys.encryption_key)
         if secret is None:
-            raise ProtocolError("The aggregator's key cannot be used: do not answer, ask the owner")
+            raise ProtocolError("the aggregator's key cannot be used: do not answer, ask the owner")
         return self.crypto.encrypt(secret, self.digest, info, plaintext, entropy)
 
 

@@ -50,7 +50,7 @@ def decode_upload(params: SurveyParameters, data: bytes) -> Message:
     kind = peek_class(data)
     max_bytes = max_bytes_by_kind(params)
     if kind is None or kind not in max_bytes:
-        return reject(Reason.MALFORMED, "no message for this survey in this topology")
+        return reject(Reason.MALFORMED, "a survey of this topology has no such message")
     # check: upload-length - a client makes the coordinator decode a message of any size
     if len(data) > max_bytes[kind]:
         return reject(Reason.MALFORMED, "longer than any message of its kind in this survey")
@@ -78,4 +78,4 @@ def decode_signed(data: bytes) -> Signed | Rejection:
     found = decode(data) if peek_class(data) in (Signed, Rejection) else None
     if isinstance(found, Signed | Rejection):
         return found
-    return reject(Reason.MALFORMED, "servers read what the other one signed, and nothing else")
+    return reject(Reason.MALFORMED, "the message is not signed by the other server")

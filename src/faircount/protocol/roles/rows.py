@@ -43,16 +43,27 @@ COORDINATOR_TABLES = (
     "report_parts",
     "verified_parts",
 )
-"""Access value by user, first message by user with the key of its device, user by public key, what
-happened with the invitation since by user, upload by `Upload`, hash of a withdrawal and key of its
-device by user; and by the number of a manifest part: the part itself unless it is the last, the
-part that the aggregator has recorded, for a restored coordinator, the reports of the part, and what
-the aggregator has found about them.
+"""The coordinator's tables.
+
+    invited          by user: the access value
+    first_messages   by user: the first message, with the key of its device
+    keys             by public key: the user
+    notices          by user: what has happened with the invitation since
+    uploads          by `Upload`: the message
+    withdrawn        by user: the hash of a withdrawal, and the key of its device
+    manifest_parts   by part: the part itself, unless it is the last
+    recorded_parts   by part: what the aggregator has recorded, for a restored coordinator
+    report_parts     by part: a copy of its reports
+    verified_parts   by part: what the aggregator has found about its reports
 """
 
 AGGREGATOR_TABLES = ("mac_keys", "manifest_parts", "authentic_entries", "part_verifications")
-"""Enrolment MAC key by user; and by the number of a manifest part: the part itself unless it is the
-last, which of its entries have a valid MAC, and the verification of its reports.
+"""The aggregator's tables.
+
+    mac_keys             by user: the enrolment MAC key
+    manifest_parts       by part: the part itself, unless it is the last
+    authentic_entries    by part: which of its entries have a valid MAC
+    part_verifications   by part: the verification of its reports
 """
 
 PART_TABLES = (
@@ -98,7 +109,7 @@ class StoredRow:
 
 @dataclass(slots=True)
 class RowWrite:
-    """One row to write. Not frozen, which would double the time to make one; nobody changes it.
+    """One row to write. Not frozen, because a frozen one takes twice as long to make.
 
     Attributes:
         table: the table

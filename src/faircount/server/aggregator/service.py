@@ -49,9 +49,10 @@ from faircount.storage.keys import state_key_name, wrapping_key_name
 from faircount.storage.states import States, SurveyRow
 
 LONG_MESSAGE = 128 * 1024
-"""Bytes from which a message is handled in another process.
+"""Bytes from which a message is handled as a task that may take longer than its request.
 
-About 2,700 encrypted shares, or 900 entries of a manifest.
+About 2,700 encrypted shares, or 900 entries of a manifest. In other topologies than `servers` such
+a step is made in another process; in `servers` only the verification of a part is.
 """
 
 ANSWER_SECONDS = 20.0
@@ -155,7 +156,7 @@ class AggregatorService:
         # check: list-fixed-by-statement - people are added to a batch that is fixed
         if loaded.state.statements:
             detail = (
-                "The aggregator has begun with this survey: its list of people cannot be changed "
+                "the aggregator has begun with this survey: its list of people cannot be changed "
                 "any more"
             )
             raise conflict(detail).with_code("list_fixed")
@@ -200,7 +201,7 @@ class AggregatorService:
             raise ProblemError(
                 410,
                 LOST,
-                "The aggregator was restored from a backup, and this survey cannot be read any "
+                "the aggregator was restored from a backup, and this survey cannot be read any "
                 "more",
             )
 

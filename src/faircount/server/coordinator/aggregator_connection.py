@@ -132,7 +132,7 @@ class AggregatorConnection:
             ) from problem
         except RefusedAnswerError as problem:
             raise AggregatorError(
-                "the aggregator's answer is refused unread", str(problem)
+                "the aggregator's answer exceeds the limits", str(problem)
             ) from None
 
 
@@ -141,7 +141,7 @@ def _read_clock(text: str) -> int:
     time = read_time(text)
     # check: aggregator-clock - a time that cannot be signed would stop the survey for ever
     if time is None:
-        raise AggregatorError("the aggregator's clock shows no time")
+        raise AggregatorError("the aggregator sent a time that is not valid")
     return time
 
 
@@ -153,5 +153,5 @@ def _read_problem(body: bytes) -> dict[str, str]:
     except (ValueError, RecursionError):
         problem = None
     if not isinstance(problem, dict):
-        return {"detail": "not an answer of faircount"}
+        return {"detail": "the answer does not come from faircount"}
     return {name: value for name, value in problem.items() if isinstance(value, str)}

@@ -7,8 +7,9 @@ may run a scheduler on the same database:
     conversations  a survey with messages for the aggregator has a row in `outbox`; the worker that
                    leases it talks to the aggregator, and renews the lease while it does so
 
-A conversation that fails is tried again after 1, 2, 4, ... seconds, at most five minutes. Deadlines
-have a task of their own: an aggregator that answers slowly delays results and no closing time.
+A conversation that fails is tried again after a pause that doubles: 1 to 2 seconds, 2 to 4, 4 to 8,
+and so on up to five minutes. Deadlines have a task of their own: an aggregator that answers slowly
+delays results and no closing time.
 """
 
 import asyncio

@@ -349,8 +349,8 @@ class CoordinatorService:
     async def close(self, caller: Caller, survey: bytes, seen: PhaseAttempt | None = None) -> None:
         """End the current phase, if it is still the one that the owner has `seen`.
 
-        With too few participants this is refused, and the phase stays open: a habit must not
-        destroy what others have answered. Owners who mean it abort the survey.
+        With too few participants this is refused, and the phase stays open: closing it out of
+        habit must not discard the answers. Owners who mean it abort the survey.
         """
         async with self.server.database.write() as tx:
             row = await _open_survey(tx, survey, caller)
@@ -499,9 +499,9 @@ class _NotSharedError(Exception):
 def _with_places_in_flight(row: SurveyRow) -> SurveyRow:
     """The row of a survey with as many participants as there may be once all workers are done.
 
-    Each of the other workers has at most one group that is not committed. Consider the last one of
-    all groups that read this number: every other group is either in it or among those not
-    committed, so that together they do not exceed the survey's places.
+    Whichever group reads this number last has counted all others: they are committed and in it, or
+    they are not committed, which is at most one group of every other worker. So all of them
+    together do not exceed the survey's places.
     """
     others = max(0, row.workers - 1)
     # check: places-in-flight - two workers at once would let in more people than the sum can hold

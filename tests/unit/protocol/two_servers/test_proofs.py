@@ -343,7 +343,7 @@ def test_points_are_uniform_outside_the_field_of_shares():
 def test_too_many_bits_are_refused_with_advice():
     with pytest.raises(ParameterError, match="fewer answers"):
         report_layout(100_003, 2601, 0, one_vote(2601), 1000)
-    with pytest.raises(ParameterError, match="field of at least as many"):
+    with pytest.raises(ParameterError, match="field of at least 35 elements"):
         report_layout(31, 30, 5, one_vote(30), 20)
 
 

@@ -86,7 +86,7 @@ def _receive(s: Aggregator, rows: StepRows, message: Message) -> Change:
     content = statement.message
     handler = s.params.topology.aggregator.handlers().get(type(content))
     if handler is None or getattr(content, "survey", None) != s.params.survey:
-        return s, (reject(Reason.MALFORMED, "no message for this survey in this topology"),)
+        return s, (reject(Reason.MALFORMED, "a survey of this topology has no such message"),)
     after, out = handler(s, rows, content)
 
     # The coordinator may have missed the final statement: a rejection alone would leave it waiting.

@@ -158,7 +158,7 @@ def _dispatch(s: Coordinator, rows: StepRows, message: Message, handlers: UserHa
         return _on_signed(s, rows, message)
     handler = handlers.get(type(message))
     if handler is None or getattr(message, "survey", None) != s.params.survey:
-        return s, (reject(Reason.MALFORMED, "no message for this survey in this topology"),)
+        return s, (reject(Reason.MALFORMED, "a survey of this topology has no such message"),)
     return handler(s, rows, message)
 
 

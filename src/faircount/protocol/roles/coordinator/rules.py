@@ -233,7 +233,7 @@ class CoordinatorRules(ABC):
         if s.manifest is None or message.manifest_hash != s.manifest_hash:
             # A restored coordinator lacks the manifest, which inclusion proofs are made from.
             return s, (to_aggregator(s, SyncRequest(s.params.survey)),)
-        # The coordinator may have missed the statements in between.
+        # Only the aggregator stays in this phase: the coordinator learns of it with the result.
         phase = s.phase
         if phase is not Phase.AGGREGATED:
             phase = advance(phase, Phase.AGGREGATED)

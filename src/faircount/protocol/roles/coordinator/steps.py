@@ -257,7 +257,7 @@ def upload(
     key = (message.tag, made_for, message.index)
     is_open = open_ and s.final is None
     if key not in rows.uploads and not is_open:
-        return s, (reject(Reason.LATE, "this phase is not open for you"),)
+        return s, (reject(Reason.LATE, "this phase takes no new messages"),)
     # Damaged bytes are repaired only while the phase is open: later, others may have received them.
     accept = rows.uploads.put if is_open else rows.uploads.fits
     if not accept(key, message):

@@ -89,7 +89,7 @@ class TwoServers(Topology):
         # Nobody has a position here, so nobody could be assigned more coins than others.
         if not params.mechanism.identical_for_all_users:
             raise ParameterError(
-                "servers know no roster position: give every user equally many coins"
+                "`servers` has no roster, so every user needs the same number of coins"
             )
         # Without commitments a server could choose its value when it has seen the reports.
         if params.proven:

@@ -137,7 +137,7 @@ class TwoServersAggregator(AggregatorRules):
         A roster confirmation may reveal the committed value. The coordinator, which knows its own,
         would then know both before the manifest is fixed, and could forge proofs.
         """
-        return s, (reject(Reason.MALFORMED, "no message for this survey in this topology"),)
+        return s, (reject(Reason.MALFORMED, "a survey of this topology has no such message"),)
 
     def on_manifest(
         self, s: Aggregator, rows: StepRows, manifest: BatchManifest

@@ -2,7 +2,7 @@
 
     submitting      stores the first report of each participant and acknowledges it
     deadline        fixes the batch manifest and copies reports part by part (`part_reports`);
-                    sends the parts, each when the aggregator asks for it
+                    sends the first part, and each further one when the aggregator asks for it
     reservation     the aggregator has recorded the manifest: sends the encrypted shares, part by
                     part, with its verifier shares where reports are proven
     verified part   stores what the aggregator has found about a part
@@ -12,7 +12,8 @@
 
 Whatever the aggregator asks for, only one aggregate share leaves, over one set of at least the
 minimum number of reports: from the sums over two sets somebody could compute one person's vector.
-A few thousand reports are in memory at a time.
+A step has the reports of one part in memory, a few thousand; the service sends several parts at the
+same time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

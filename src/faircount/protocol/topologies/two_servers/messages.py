@@ -43,7 +43,7 @@ class Report(Message):
 class ManifestEntry:
     """One report in the manifest. The commitment reveals nothing about share1 to the aggregator.
 
-    Not frozen, which takes four times as long to make one; nobody changes it.
+    Not frozen, because a frozen one takes four times as long to make; nobody changes it.
     """
 
     user: Id
@@ -54,7 +54,7 @@ class ManifestEntry:
 
 
 REPORTS_PER_PART = 4096
-"""Entries of every part of a manifest but the last: the most reports in memory at a time."""
+"""Entries of every part of a manifest but the last: the most reports that a step has in memory."""
 
 
 @message(17, Party.AGGREGATOR)

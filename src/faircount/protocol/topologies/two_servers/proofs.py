@@ -107,7 +107,8 @@ def report_layout(
     # Each bit needs a point of F_q of its own.
     if q < bits:
         raise ParameterError(
-            f"{bits} bits are proven in a field of at least as many elements, not {q}"
+            f"a proof about {bits} bits needs a field of at least {bits} elements, and this one "
+            f"has {q}"
         )
     for constraint in constraints:
         constraint.check_modulus(q)
@@ -194,7 +195,9 @@ def query_at(layout: ReportLayout, point: tuple[int, ...]) -> Query:
 
 
 def query_point(layout: ReportLayout, key: bytes) -> tuple[int, ...]:
-    """Derive the point from a key: the first k elements of its expansion that are not in F_q."""
+    """Derive the point from a key: the first k elements of its expansion, or the next k elements if
+    these represent a point in F_q.
+    """
     k = layout.degree
     # All but a fraction q^(1-k) of the points lie outside F_q, so the first try nearly always does.
     for tried in count(1):

@@ -92,7 +92,7 @@ def make_report(
     (share,) = pack_rows(subtract(response, second, params.q)[np.newaxis], params.q)
     secret = crypto.agree(keys, params.keys.encryption_key)
     if secret is None:
-        raise ProtocolError("The aggregator's key cannot be used: do not answer, ask the owner")
+        raise ProtocolError("the aggregator's key cannot be used: do not answer, ask the owner")
     # Without the salt the aggregator, which has the seed, could try all responses on the hash.
     salt = entropy.bytes(SALT_BYTES)
     info = seed_info(params, user, keys.public, crypto.commit(salt, share))

@@ -203,7 +203,7 @@ class PartWork:
         part = parse(self.part)
         batch = parse(self.batch)
         if not isinstance(part, BatchManifest) or not isinstance(batch, ShareBatch):
-            raise ProtocolError("a manifest part and its share batch are verified, nothing else")
+            raise ProtocolError("expected a BatchManifest and a ShareBatch")
         verification = verifier.verify(tuple(part.entries), self.authentic, batch)
         return b"" if verification is None else encode(verification)
 
