@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from faircount.server.coordinator import group_commit
+from faircount.server.coordinator import group_commit, service
 from faircount.server.coordinator.group_commit import LARGE_GROUP, MAX_GROUP, GroupCommit
+from faircount.server.coordinator.service import CoordinatorService
 
 LONG = 30.0
 """Seconds that no test waits."""
@@ -129,3 +130,28 @@ async def test_a_caller_who_leaves_takes_nobody_else_along() -> None:
     await asyncio.sleep(0)
     leaving.cancel()
     assert await staying == [(1,)]
+
+
+@in_event_loop
+async def test_a_survey_with_messages_under_way_keeps_its_one_group_commit(monkeypatch) -> None:
+    """With a second one, a worker could let in more people than the survey has places."""
+    monkeypatch.setattr(service, "MAX_COMMITS", 2)
+    coordinator = CoordinatorService(server=None, states=None)  # type: ignore[arg-type]
+    may_end = asyncio.Event()
+
+    async def write(messages: Sequence[Any]) -> list[Any]:
+        await may_end.wait()
+        return [()] * len(messages)
+
+    busy = coordinator.commits[b"busy"] = GroupCommit(write)
+    answer = asyncio.create_task(busy.add(0))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    for number in range(5):
+        coordinator._commit_of(bytes((number,)))
+        assert len(coordinator.commits) <= 2
+    assert coordinator._commit_of(b"busy") is busy
+    may_end.set()
+    await answer
+    coordinator._commit_of(b"other")
+    coordinator._commit_of(b"another")
+    assert b"busy" not in coordinator.commits

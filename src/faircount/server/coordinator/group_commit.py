@@ -37,6 +37,11 @@ class GroupCommit:
         self._last_size = 0
         self._running: asyncio.Task[None] | None = None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no message waits or is being written."""
+        return self._running is None
+
     async def add(self, message: Message) -> Out:
         """Return the answers to a message, once its changes are on disk."""
         answer: asyncio.Future[Out] = asyncio.get_running_loop().create_future()

@@ -79,7 +79,7 @@ A restored coordinator ends no phase until it has resynchronized.
 """
 
 MAX_COMMITS = 64
-"""How many surveys' group commits are kept in memory."""
+"""How many surveys' group commits are kept in memory, besides those that have messages."""
 
 INVITED = "invited"
 """The table with a row for every invitation, exchanged ones included."""
@@ -152,9 +152,11 @@ class CoordinatorService:
     def _commit_of(self, survey: bytes) -> GroupCommit:
         """What writes the messages of a survey in groups."""
         if survey not in self.commits:
-            # The oldest entry goes first. If it still has messages, it writes them all the same.
-            while len(self.commits) >= MAX_COMMITS:
-                self.commits.pop(next(iter(self.commits)))
+            # Only those without messages: a worker with two groups of one survey under way could
+            # let in more people than the survey has places (`_with_places_in_flight`).
+            if len(self.commits) >= MAX_COMMITS:
+                for known in [key for key, commit in self.commits.items() if commit.is_idle]:
+                    del self.commits[known]
             self.commits[survey] = GroupCommit(lambda messages: self._write(survey, messages))
         return self.commits[survey]
 
