@@ -201,6 +201,7 @@ CODED = {
 FOR_PROGRAMS = {
     *("create", "create_survey", "read_questions", "_read_questionnaire", "_reword"),
     "time_to_answer",
+    "parse_target_error",
 }
 
 

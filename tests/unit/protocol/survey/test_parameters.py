@@ -177,7 +177,7 @@ def test_refused_proposals_say_why() -> None:
         Keys(b"", b"", b"")
     with pytest.raises(ParameterError, match="replace-one"):
         proposed(laplace, relation=Relation.ZERO_OUT)
-    with pytest.raises(ParameterError, match="roster position"):
+    with pytest.raises(ParameterError, match="no roster"):
         replace(proposed(MECHANISMS[1], EXPLICIT), topology=SERVERS)
 
 
