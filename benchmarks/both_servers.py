@@ -19,7 +19,7 @@ from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS, encode, end_phase
 from faircount.protocol.roles.coordinator import coordinator_step_for_many
 from faircount.protocol.roles.limits import decode_upload
-from faircount.protocol.simulator import SurveySetup, converse, set_up
+from faircount.protocol.simulator import SurveySetup, exchange_messages, set_up
 from faircount.protocol.survey.invitations import user_id, verify_entry_mac
 from faircount.protocol.topologies.two_servers.messages import REPORTS_PER_PART, Report
 from faircount.protocol.topologies.two_servers.proofs import Query, query_at, query_point
@@ -95,9 +95,9 @@ class Answered:
             group = bodies[first : first + GROUP]
             reports = [decode_upload(self.survey.params, body) for body in group]
             step, _ = coordinator_step_for_many(s1.state, reports, s1.rows)
-            s1 = s1.after(step)
-        s1, out = s1.do(end_phase)
-        s1, _ = converse(s1, self.survey.s2.copy(), out)
+            s1 = s1.write_step(step)
+        s1, out = s1.make_step(end_phase)
+        s1, _ = exchange_messages(s1, self.survey.s2.copy(), out)
         spent = process_time() - start
         assert s1.final is not None
         assert s1.final.message.included == USERS

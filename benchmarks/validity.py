@@ -26,7 +26,7 @@ from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, end_phase
 from faircount.protocol.roles.coordinator import coordinator_step_for_many
-from faircount.protocol.simulator import SurveySetup, converse, set_up
+from faircount.protocol.simulator import SurveySetup, exchange_messages, set_up
 from faircount.protocol.topologies.two_servers.messages import Report
 from faircount.protocol.topologies.two_servers.proofs import query_at, query_point
 from faircount.protocol.topologies.two_servers.reports import (
@@ -207,9 +207,9 @@ class Answered:
         s1, start = self.survey.s1.copy(), process_time()
         for at in range(0, len(self.bodies), GROUP):
             step, _ = coordinator_step_for_many(s1.state, self.bodies[at : at + GROUP], s1.rows)
-            s1 = s1.after(step)
-        s1, out = s1.do(end_phase)
-        s1, _ = converse(s1, self.survey.s2.copy(), out)
+            s1 = s1.write_step(step)
+        s1, out = s1.make_step(end_phase)
+        s1, _ = exchange_messages(s1, self.survey.s2.copy(), out)
         spent = process_time() - start
         if s1.final is None or not np.any(getattr(s1.final.message, "counts", ())):
             raise RuntimeError("the survey has no result")

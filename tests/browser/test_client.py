@@ -35,7 +35,7 @@ from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS, SurveyParameters
 from faircount.protocol.roles.coordinator import coordinator_step, end_phase
-from faircount.protocol.simulator import converse, result_of, set_up
+from faircount.protocol.simulator import exchange_messages, result_of, set_up
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.codec import parse
 from faircount.protocol.wire.digests import audit_path, build_tree, entry_leaves, merkle_root
@@ -172,10 +172,10 @@ def surveyed(mechanism, people: list) -> QuestionnaireResult:
     (said,) = answers({"published": survey.params.published.decode(), "people": invited})
     s1, s2 = survey.s1, survey.s2
     for body in said["bodies"]:
-        s1, (answer,) = s1.do(coordinator_step, parse(bytes.fromhex(body)))
+        s1, (answer,) = s1.make_step(coordinator_step, parse(bytes.fromhex(body)))
         assert isinstance(answer, Acknowledgement)
-    s1, out = s1.do(end_phase)
-    s1, s2 = converse(s1, s2, out)
+    s1, out = s1.make_step(end_phase)
+    s1, s2 = exchange_messages(s1, s2, out)
     return result_of(s1)
 
 
@@ -250,8 +250,8 @@ def test_the_clients_coins_are_fair_and_as_many_as_published() -> None:
     (said,) = answers({"published": survey.params.published.decode(), "people": people})
     s1, s2 = survey.s1, survey.s2
     for body in said["bodies"]:
-        s1, _ = s1.do(coordinator_step, parse(bytes.fromhex(body)))
-    s1, s2 = converse(s1, s2, s1.do(end_phase)[1])
+        s1, _ = s1.make_step(coordinator_step, parse(bytes.fromhex(body)))
+    s1, s2 = exchange_messages(s1, s2, s1.make_step(end_phase)[1])
     counts = s1.final.message.counts
     coins = survey.params.mechanism.D
     assert sum(counts) - 40 <= 3 * coins  # heads of D coins for each of three items

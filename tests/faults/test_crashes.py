@@ -22,8 +22,8 @@ from simulation.faults import Kind, Mishap, Op, run_schedule
 from simulation.monitor import Monitor
 from simulation.parties import Trouble
 
-ROUND, DEADLINE, CONVERSE = Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)
-ENROLLED = (ROUND, DEADLINE, CONVERSE)
+ROUND, DEADLINE, EXCHANGE = Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.EXCHANGE)
+ENROLLED = (ROUND, DEADLINE, EXCHANGE)
 SHARED = (*ENROLLED, ROUND, DEADLINE)
 
 
@@ -76,7 +76,7 @@ CRASHES: dict[str, tuple[Any, tuple[Op, ...], Callable[[pytest.MonkeyPatch], Non
             visit(0, Trouble.S1_CRASH_BEFORE),
             visit(1, Trouble.S1_CRASH_AFTER),
             DEADLINE,
-            CONVERSE,
+            EXCHANGE,
         ),
         s1_forgets_its_attempt,
     ),
@@ -87,7 +87,7 @@ CRASHES: dict[str, tuple[Any, tuple[Op, ...], Callable[[pytest.MonkeyPatch], Non
             visit(1, Trouble.S1_CRASH_AFTER),
             ROUND,
             DEADLINE,
-            CONVERSE,
+            EXCHANGE,
         ),
         rows_are_lost,
     ),
@@ -95,13 +95,13 @@ CRASHES: dict[str, tuple[Any, tuple[Op, ...], Callable[[pytest.MonkeyPatch], Non
         MASKED,
         (
             *(*SHARED, ROUND, DEADLINE, carry(Mishap.CRASH_BEFORE), Op(Kind.RETRY)),
-            *(carry(Mishap.CRASH_AFTER), CONVERSE),
+            *(carry(Mishap.CRASH_AFTER), EXCHANGE),
         ),
         s2_forgets_its_manifest,
     ),
     "a device before it gets its answer": (
         TWO_STAGE,
-        (visit(1, Trouble.ANSWER_LOST), ROUND, DEADLINE, CONVERSE),
+        (visit(1, Trouble.ANSWER_LOST), ROUND, DEADLINE, EXCHANGE),
         a_device_forgets_what_it_has_drawn,
     ),
 }
@@ -148,7 +148,7 @@ def test_restores_read_bytes(topology: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_s1_forgot_the_confirmation_and_clients_who_know_their_places_poll() -> None:
     """It has no graph to look at, so it lets them wait."""
-    ops = (*ENROLLED, ROUND, Op(Kind.RESTORE_S1, 2, 1), ROUND, Op(Kind.RETRY), CONVERSE)
+    ops = (*ENROLLED, ROUND, Op(Kind.RESTORE_S1, 2, 1), ROUND, Op(Kind.RETRY), EXCHANGE)
     for topology in known_topologies():
         if topology is not SERVERS:
             assert run_schedule(topology, ops, seed=1).problems == ()

@@ -15,7 +15,7 @@ from faircount.protocol.wire.digests import members_of
 from simulation.faults import Kind, Op, Outcome, run_schedule
 from simulation.parties import Trouble
 
-COURSE = (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 5
+COURSE = (Kind.ROUND, Kind.DEADLINE, Kind.EXCHANGE) * 5
 """What happens in a survey in which nothing fails."""
 
 RESERVED = [Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CARRY), Op(Kind.CARRY)]
@@ -36,7 +36,7 @@ def draw_schedule(seed: int) -> list[Op]:
     """The course of a survey with forged messages and rolled-back servers in between."""
     rng = random.Random(seed)  # noqa: S311 - a schedule is no secret
     ops = list[Op]()
-    for kind in (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 2:
+    for kind in (Kind.ROUND, Kind.DEADLINE, Kind.EXCHANGE) * 2:
         for _ in range(rng.randrange(3)):
             fault = rng.choice(INTERFERENCE)
             if fault in (Kind.RESTORE_S1, Kind.RESTORE_S2):
@@ -44,7 +44,7 @@ def draw_schedule(seed: int) -> list[Op]:
             else:
                 who = rng.randrange(64)
             ops.append(Op(fault, who, rng.randrange(4096)))
-        if kind is Kind.CONVERSE and rng.random() < 0.4:
+        if kind is Kind.EXCHANGE and rng.random() < 0.4:
             ops.append(Op(Kind.CARRY))
         else:
             ops.append(Op(kind))
@@ -94,12 +94,12 @@ HOLES = {
     "an aggregator that was rolled back goes on": (
         [
             *RESERVED,
-            Op(Kind.CONVERSE),
+            Op(Kind.EXCHANGE),
             Op(Kind.RESTORE_S2, 0, 1),
             Op(Kind.RESTORE_S1, 0, 1),
             Op(Kind.ROUND, 0, 1),
             Op(Kind.DEADLINE),
-            Op(Kind.CONVERSE),
+            Op(Kind.EXCHANGE),
         ],
         (MemoryAnchor, "advance", lambda anchor, name, before, after: True),
         0,
@@ -120,7 +120,7 @@ def test_an_aggregator_that_contradicts_its_verified_parts_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It shows other verifier shares each time, or names others in its set."""
-    ops = [*RESERVED, Op(Kind.CARRY), Op(Kind.RETRY), Op(Kind.CONVERSE)]
+    ops = [*RESERVED, Op(Kind.CARRY), Op(Kind.RETRY), Op(Kind.EXCHANGE)]
     assert run_schedule(SERVERS, ops, 5) == Outcome("published", ())
     verified_part = aggregator._verified_part
     numbers = count()
@@ -165,7 +165,7 @@ def test_s1_that_singles_out_a_reporter_is_found_where_helpers_do_not_look(
     """
     how = list(Trouble).index(Trouble.TAMPERED) + len(Trouble) * 7
     tampered = [Op(Kind.VISIT, i, how) for i in range(5)]
-    phase = [Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)]
+    phase = [Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.EXCHANGE)]
     ops = [*phase, *phase, Op(Kind.ROUND), Op(Kind.DEADLINE), *tampered, *phase]
     assert run_schedule(TWO_STAGE, ops, 5, 1).problems == ()
     monkeypatch.setattr(two_stage_user, "_is_complete", lambda task, ballot, present: True)

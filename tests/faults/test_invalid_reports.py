@@ -10,7 +10,7 @@ from simulation.faults import Kind, Op, Outcome, run_schedule
 
 ROUND = Op(Kind.ROUND)
 DEADLINE = Op(Kind.DEADLINE)
-CONVERSE = Op(Kind.CONVERSE)
+EXCHANGE = Op(Kind.EXCHANGE)
 
 INVALID_REPORTS = tuple(Op(Kind.INVALID, user, user) for user in range(1, 4))
 """Three of six participants send invalid reports, each of another kind."""
@@ -18,18 +18,18 @@ INVALID_REPORTS = tuple(Op(Kind.INVALID, user, user) for user in range(1, 4))
 RESPONDED = (*INVALID_REPORTS, ROUND, DEADLINE)
 
 SCHEDULES = {
-    "three invalid reports": (*RESPONDED, CONVERSE),
+    "three invalid reports": (*RESPONDED, EXCHANGE),
     "The coordinator is restored to before its manifest": (
         *RESPONDED,
         Op(Kind.RESTORE_S1, -2),
-        CONVERSE,
+        EXCHANGE,
     ),
     "The coordinator is restored to before the reservation": (
         *RESPONDED,
         Op(Kind.CARRY),
         Op(Kind.CARRY),
         Op(Kind.RESTORE_S1, -2),
-        CONVERSE,
+        EXCHANGE,
     ),
     "both crash at every message": (
         *RESPONDED,
@@ -60,5 +60,5 @@ def test_invalid_reports_are_refused_whatever_fails(
 
 @pytest.mark.parametrize("how", range(len(INVALID) - 1))
 def test_every_kind_is_refused_among_honest_users(how: int) -> None:
-    ops = (Op(Kind.INVALID, 2, how), ROUND, DEADLINE, CONVERSE)
+    ops = (Op(Kind.INVALID, 2, how), ROUND, DEADLINE, EXCHANGE)
     assert run_schedule(SERVERS, ops, users=4, seed=0) == Outcome("published", ())

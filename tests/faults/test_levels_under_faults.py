@@ -20,7 +20,7 @@ from simulation.faults import Kind, Op, run_schedule
 
 USERS = 6
 SCHEDULES = 60
-COURSE = (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 5
+COURSE = (Kind.ROUND, Kind.DEADLINE, Kind.EXCHANGE) * 5
 
 
 def level_of(sheet) -> int:

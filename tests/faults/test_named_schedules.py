@@ -23,7 +23,7 @@ from faircount.protocol.roles.aggregator import rules as aggregator_rules
 from faircount.protocol.roles.aggregator import steps as aggregator_steps
 from faircount.protocol.roles.anchor import MemoryAnchor
 from faircount.protocol.roles.coordinator import steps as coordinator_steps
-from faircount.protocol.roles.rows import Acknowledged, StoredRow, part_key
+from faircount.protocol.roles.rows import AcknowledgedTable, StoredRow, part_key
 from faircount.protocol.survey.acknowledgement import unsigned_acknowledgement
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.explicit import coordinator as explicit_coordinator
@@ -46,10 +46,10 @@ from simulation.parties import Trouble, small_survey
 
 ROUND = Op(Kind.ROUND)
 DEADLINE = Op(Kind.DEADLINE)
-CONVERSE = Op(Kind.CONVERSE)
-ENROLLED = (ROUND, DEADLINE, CONVERSE)
+EXCHANGE = Op(Kind.EXCHANGE)
+ENROLLED = (ROUND, DEADLINE, EXCHANGE)
 SHARED = (*ENROLLED, ROUND, DEADLINE)
-ELECTED = (*ENROLLED, ROUND, DEADLINE, CONVERSE)
+ELECTED = (*ENROLLED, ROUND, DEADLINE, EXCHANGE)
 # An odd seed: few helpers and neighbours, so that somebody is left to step in.
 SEED = 1
 TWO_WORKERS = Op(Kind.DEADLINE, 0, 1)
@@ -85,15 +85,15 @@ def replace_rules(patch: pytest.MonkeyPatch, topology: Topology, **changed: Any)
 
 
 def shares_are_sent_before_the_reservation(patch: pytest.MonkeyPatch) -> None:
-    pending = SERVERS.coordinator.pending
+    unanswered = SERVERS.coordinator.unanswered_messages
 
     def send_early(s, rows):
-        messages = pending(s, rows)
+        messages = unanswered(s, rows)
         if s.manifest is None or s.reservation is not None:
             return messages
-        return *messages, *pending(replace(s, reservation=messages[0]), rows)
+        return *messages, *unanswered(replace(s, reservation=messages[0]), rows)
 
-    replace_rules(patch, SERVERS, pending=send_early)
+    replace_rules(patch, SERVERS, unanswered_messages=send_early)
 
 
 def any_manifest_is_recorded(patch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def any_manifest_is_recorded(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_last_write_wins(patch: pytest.MonkeyPatch) -> None:
-    def write(s, rows, user, message, *, open_):
+    def write(s, rows, user, message, *, phase_is_open):
         message_hash = sha256(encode(message)).digest()
         row = StoredRow(message, message_hash, message.device_key)
         rows.first_messages.write(user, row)
@@ -180,10 +180,10 @@ def masks_stay_in_the_sum(patch: pytest.MonkeyPatch) -> None:
 
 
 def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
-    pending = MASKED.coordinator.pending
+    unanswered = MASKED.coordinator.unanswered_messages
 
     def forward_all(s, rows):
-        messages = pending(s, rows)
+        messages = unanswered(s, rows)
         if s.phase is not Phase.COUNTING or s.reservation is None:
             return messages
         keys = [(MaskedSum.tag, s.topology_state.set_digest, j) for j in range(s.n)]
@@ -193,9 +193,11 @@ def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
         return *messages, coordinator.to_aggregator(s, batch)
 
     def take_any(s, rows, message):
-        return masked.coordinator.upload(s, rows, message, made_for=message.set_digest, open_=True)
+        return masked.coordinator.upload(
+            s, rows, message, made_for=message.set_digest, phase_is_open=True
+        )
 
-    replace_rules(patch, MASKED, pending=forward_all, take_sum=take_any)
+    replace_rules(patch, MASKED, unanswered_messages=forward_all, take_sum=take_any)
 
 
 def shares_are_drawn_again(patch: pytest.MonkeyPatch) -> None:
@@ -211,7 +213,7 @@ def shares_are_drawn_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def damaged_bytes_are_used(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Acknowledged, "intact", lambda store, key: store.get(key))
+    patch.setattr(AcknowledgedTable, "intact", lambda store, key: store.get(key))
 
 
 def stored_shares_are_not_checked_again(patch: pytest.MonkeyPatch) -> None:
@@ -232,12 +234,12 @@ def sums_over_any_set_are_taken(patch: pytest.MonkeyPatch) -> None:
     def take_explicit_sum(s, rows, message):
         digest = explicit_coordinator.current_set(s).set_digest
         is_open = explicit_coordinator._is_of_attempt(s, message)
-        return coordinator.upload(s, rows, message, made_for=digest, open_=is_open)
+        return coordinator.upload(s, rows, message, made_for=digest, phase_is_open=is_open)
 
     def take_masked_sum(s, rows, message):
         digest = s.topology_state.set_digest
         is_open = s.phase is Phase.SUBMITTING and message.index in s.members
-        return coordinator.upload(s, rows, message, made_for=digest, open_=is_open)
+        return coordinator.upload(s, rows, message, made_for=digest, phase_is_open=is_open)
 
     def have_sent(s, rows):
         digest = s.topology_state.set_digest
@@ -268,13 +270,13 @@ A_SUM_FOR_A_FORGOTTEN_SET = (
     visit(2, Trouble.NONE),
     visit(2, Trouble.NONE),
     Op(Kind.RESTORE_S1, -4),
-    CONVERSE,
+    EXCHANGE,
     ROUND,  # participant 5 is in the set after all
     DEADLINE,
     Op(Kind.REPLAY, -11),  # of participant 2, over the set without 5
     ROUND,
     DEADLINE,
-    CONVERSE,
+    EXCHANGE,
 )
 
 NAMED = {
@@ -309,7 +311,7 @@ NAMED = {
     "The coordinator restored to before its manifest makes another one": (
         SERVERS,
         "published",
-        (without(0), DEADLINE, carry(), Op(Kind.DROP), *forget(1), ROUND, DEADLINE, CONVERSE),
+        (without(0), DEADLINE, carry(), Op(Kind.DROP), *forget(1), ROUND, DEADLINE, EXCHANGE),
         any_manifest_is_recorded,
     ),
     "The coordinator restored to before its manifest makes another one, peers": (
@@ -329,7 +331,7 @@ NAMED = {
             DEADLINE,
             without(0),
             DEADLINE,
-            CONVERSE,
+            EXCHANGE,
         ),
         any_manifest_is_recorded,
     ),
@@ -339,13 +341,13 @@ NAMED = {
         (
             without(0),
             DEADLINE,
-            CONVERSE,
+            EXCHANGE,
             Op(Kind.RESTORE_S2, 1),
             Op(Kind.DROP),
             *forget(1),
             ROUND,
             DEADLINE,
-            CONVERSE,
+            EXCHANGE,
         ),
         s2_goes_on_after_a_restore,
     ),
@@ -361,20 +363,20 @@ NAMED = {
             Op(Kind.SECOND_DEVICE, 3),
             ROUND,
             Op(Kind.ROT, -1, 1),  # of the copies: now the reports themselves are read
-            CONVERSE,
+            EXCHANGE,
         ),
         the_last_write_wins,
     ),
     "a retry after a lost answer": (
         SERVERS,
         "published",
-        (visit(1, Trouble.ANSWER_LOST), ROUND, DEADLINE, CONVERSE),
+        (visit(1, Trouble.ANSWER_LOST), ROUND, DEADLINE, EXCHANGE),
         an_answer_is_drawn_at_every_visit,
     ),
     "an encrypted share that was changed before the manifest": (
         SERVERS,
         "published",
-        (visit(1, Trouble.CORRUPTED, 150), ROUND, DEADLINE, CONVERSE),
+        (visit(1, Trouble.CORRUPTED, 150), ROUND, DEADLINE, EXCHANGE),
         every_share_is_added,
     ),
     "one participant is shown another set": (
@@ -385,10 +387,10 @@ NAMED = {
             visit(0, Trouble.TAMPERED, 1),
             ROUND,
             DEADLINE,
-            CONVERSE,
+            EXCHANGE,
             ROUND,
             DEADLINE,
-            CONVERSE,
+            EXCHANGE,
         ),
         sums_are_not_bound_to_their_set,
     ),
@@ -405,20 +407,20 @@ NAMED = {
             DEADLINE,
             ROUND,
             DEADLINE,
-            CONVERSE,
+            EXCHANGE,
         ),
         clients_answer_for_every_set,
     ),
     "encrypted shares were sent and the coordinator forgot it": (
         SERVERS,
         "aborted",
-        (ROUND, DEADLINE, carry(), carry(), Op(Kind.DROP), Op(Kind.RESTORE_S1, 0), CONVERSE),
+        (ROUND, DEADLINE, carry(), carry(), Op(Kind.DROP), Op(Kind.RESTORE_S1, 0), EXCHANGE),
         the_budget_is_cancelled_by_whoever_forgot,
     ),
     "no entry of the roster has a valid MAC": (
         EXPLICIT,
         "aborted",
-        (*(Op(Kind.WRONG_KEY, user, 1) for user in range(6)), ROUND, DEADLINE, CONVERSE),
+        (*(Op(Kind.WRONG_KEY, user, 1) for user in range(6)), ROUND, DEADLINE, EXCHANGE),
         a_roster_of_nobody_is_made_again,
     ),
     "The aggregator was restored before the election and its statement was lost": (
@@ -430,13 +432,13 @@ NAMED = {
     "a participant drops out after sharing its mask key": (
         MASKED,
         "published",
-        (*SHARED, without(0), DEADLINE, CONVERSE, without(0), DEADLINE, CONVERSE),
+        (*SHARED, without(0), DEADLINE, EXCHANGE, without(0), DEADLINE, EXCHANGE),
         masks_stay_in_the_sum,
     ),
     "a restored coordinator begins again without the mask keys of the set": (
         MASKED,
         "aborted",
-        (*SHARED, without(0), DEADLINE, CONVERSE, DEADLINE, Op(Kind.RESTORE_S1, 0), CONVERSE),
+        (*SHARED, without(0), DEADLINE, EXCHANGE, DEADLINE, Op(Kind.RESTORE_S1, 0), EXCHANGE),
         None,
     ),
     "a masked sum comes after the deadline": (
@@ -449,7 +451,7 @@ NAMED = {
             without(0),
             DEADLINE,
             Op(Kind.MAIL),
-            CONVERSE,
+            EXCHANGE,
         ),
         late_sums_are_forwarded,
     ),
@@ -462,7 +464,7 @@ NAMED = {
             visit(1, Trouble.CORRUPTED, 70),
             ROUND,
             DEADLINE,
-            CONVERSE,
+            EXCHANGE,
         ),
         None,
     ),
@@ -475,7 +477,7 @@ NAMED = {
             visit(1, Trouble.CORRUPTED, 70),
             ROUND,
             DEADLINE,
-            CONVERSE,
+            EXCHANGE,
             ROUND,
             DEADLINE,
         ),
@@ -495,14 +497,14 @@ NAMED = {
             DEADLINE,
             ROUND,
             DEADLINE,
-            CONVERSE,
+            EXCHANGE,
         ),
         shares_are_drawn_again,
     ),
     "a reporter drops out": (
         TWO_STAGE,
         "published",
-        (*ELECTED, without(0), DEADLINE, ROUND, DEADLINE, CONVERSE),
+        (*ELECTED, without(0), DEADLINE, ROUND, DEADLINE, EXCHANGE),
         None,
     ),
     "The coordinator crashes at every message": (
@@ -520,7 +522,7 @@ NAMED = {
             DEADLINE,
             *(carry(0, Mishap.CRASH_BEFORE) for _ in range(3)),
             Op(Kind.RETRY),
-            CONVERSE,
+            EXCHANGE,
         ),
         None,
     ),
@@ -534,14 +536,14 @@ NAMED = {
             Op(Kind.RETRY),
             carry(1, Mishap.CORRUPTED, 100),
             Op(Kind.FLOOD, 3, 44),
-            CONVERSE,
+            EXCHANGE,
         ),
         None,
     ),
     "an encrypted seed is damaged before the manifest": (
         MASKED,
         "published",
-        (*SHARED, ROUND, Op(Kind.ROT, -1, 6), DEADLINE, CONVERSE),
+        (*SHARED, ROUND, Op(Kind.ROT, -1, 6), DEADLINE, EXCHANGE),
         damaged_bytes_are_used,
     ),
     "a stored mask key is damaged": (
@@ -562,67 +564,67 @@ NAMED = {
     "a stored indicator is damaged": (
         TWO_STAGE,
         "published",
-        (*ELECTED, ROUND, DEADLINE, Op(Kind.ROT, 9, 7), ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
+        (*ELECTED, ROUND, DEADLINE, Op(Kind.ROT, 9, 7), ROUND, DEADLINE, ROUND, DEADLINE, EXCHANGE),
         None,
     ),
     "a helper's stored sums are damaged": (
         TWO_STAGE,
         "published",
-        (*ELECTED, ROUND, DEADLINE, ROUND, Op(Kind.ROT, -1, 6), DEADLINE, CONVERSE),
+        (*ELECTED, ROUND, DEADLINE, ROUND, Op(Kind.ROT, -1, 6), DEADLINE, EXCHANGE),
         damaged_bytes_are_used,
     ),
     "a damaged report is sent again": (
         SERVERS,
         "published",
-        (ROUND, Op(Kind.ROT, 1, 5), Op(Kind.REPLAY, 1), DEADLINE, CONVERSE),
+        (ROUND, Op(Kind.ROT, 1, 5), Op(Kind.REPLAY, 1), DEADLINE, EXCHANGE),
         None,
     ),
     "an encrypted share is damaged after the manifest, and the copy of its part": (
         SERVERS,
         "aborted",
-        (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6), Op(Kind.ROT, -1, 1), CONVERSE),
+        (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6), Op(Kind.ROT, -1, 1), EXCHANGE),
         stored_shares_are_not_checked_again,
     ),
     "an encrypted share is damaged after the manifest, and with it the copy": (
         SERVERS,
         "aborted",
-        (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6 + BOTH_COPIES), CONVERSE),
+        (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6 + BOTH_COPIES), EXCHANGE),
         stored_shares_are_not_checked_again,
     ),
     "a report is damaged after it was copied": (
         SERVERS,
         "published",
-        (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6), CONVERSE),
+        (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6), EXCHANGE),
         None,
     ),
     "a copied share is damaged": (
         SERVERS,
         "published",
-        (ROUND, DEADLINE, carry(), Op(Kind.ROT, -1, 0), CONVERSE),
+        (ROUND, DEADLINE, carry(), Op(Kind.ROT, -1, 0), EXCHANGE),
         copies_are_not_checked,
     ),
     "a copied encrypted share is damaged": (
         SERVERS,
         "published",
-        (ROUND, DEADLINE, carry(), Op(Kind.ROT, -1, 1), CONVERSE),
+        (ROUND, DEADLINE, carry(), Op(Kind.ROT, -1, 1), EXCHANGE),
         copies_are_not_checked,
     ),
     "a copied share is damaged between the encrypted shares and the set": (
         SERVERS,
         "published",
-        (ROUND, DEADLINE, carry(), carry(), carry(), Op(Kind.ROT, -1, 0), CONVERSE),
+        (ROUND, DEADLINE, carry(), carry(), carry(), Op(Kind.ROT, -1, 0), EXCHANGE),
         copies_are_not_checked,
     ),
     "two rosters": (
         EXPLICIT,
         "published",
-        (without(0), DEADLINE, carry(), *forget(1), ROUND, DEADLINE, CONVERSE),
+        (without(0), DEADLINE, carry(), *forget(1), ROUND, DEADLINE, EXCHANGE),
         None,
     ),
     "two workers end one attempt": (
         EXPLICIT,
         "published",
-        (*SHARED, without(0), TWO_WORKERS, without(0), TWO_WORKERS, CONVERSE),
+        (*SHARED, without(0), TWO_WORKERS, without(0), TWO_WORKERS, EXCHANGE),
         None,
     ),
 }
@@ -665,7 +667,7 @@ def test_parts_arrive_in_any_order_and_the_coordinator_is_restored_between_them(
     for number in order:
         carried.append(carry(left.index(number)))
         left.remove(number)
-    ops = (*reserved, *sent, *carried, Op(Kind.RESTORE_S1, -1 - back), CONVERSE)
+    ops = (*reserved, *sent, *carried, Op(Kind.RESTORE_S1, -1 - back), EXCHANGE)
     assert run_schedule(SERVERS, ops, 6, seed) == Outcome("published", ())
 
 
@@ -689,7 +691,7 @@ def test_a_late_report_is_lost_between_two_parts_of_a_manifest(
         *(carry(),) * carried,
         Op(Kind.RESTORE_S1, 1, int(not told)),
         DEADLINE,
-        CONVERSE,
+        EXCHANGE,
     )
     outcome = run_schedule(SERVERS, ops, users, SEED)
     assert outcome.problems == ()

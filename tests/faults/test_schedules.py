@@ -32,7 +32,7 @@ SCHEDULES = int(os.environ.get("FAIRCOUNT_SCHEDULES", "200"))
 SEED = int(os.environ.get("FAIRCOUNT_SEED", "0"))
 # Tests that share the schedules, so that a long run shows how far it is.
 PARTS = 1 + SCHEDULES // 5000
-COURSE = (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 5
+COURSE = (Kind.ROUND, Kind.DEADLINE, Kind.EXCHANGE) * 5
 """What happens when nothing fails; a schedule adds faults, and may break off."""
 
 
@@ -83,20 +83,20 @@ def combined_faults(users: int) -> st.SearchStrategy[list[Op]]:
             Op(Kind.DEADLINE),
             Op(Kind.ROUND, 0, later),
             Op(Kind.DEADLINE),
-            Op(Kind.CONVERSE),
+            Op(Kind.EXCHANGE),
         ]
 
     def restore(back: int, missing: int, old: int) -> list[Op]:
         """The coordinator resynchronizes, another set forms, and an old message arrives again."""
         return [
             Op(Kind.RESTORE_S1, -back),
-            Op(Kind.CONVERSE),
+            Op(Kind.EXCHANGE),
             Op(Kind.ROUND, 0, missing),
             Op(Kind.DEADLINE),
             Op(Kind.REPLAY, -old),
             Op(Kind.ROUND),
             Op(Kind.DEADLINE),
-            Op(Kind.CONVERSE),
+            Op(Kind.EXCHANGE),
         ]
 
     def lose_late_report(late: int, carried: int, is_told: bool) -> list[Op]:
@@ -112,7 +112,7 @@ def combined_faults(users: int) -> st.SearchStrategy[list[Op]]:
             *(Op(Kind.CARRY),) * carried,
             Op(Kind.RESTORE_S1, -(carried + 3), int(not is_told)),
             Op(Kind.DEADLINE),
-            Op(Kind.CONVERSE),
+            Op(Kind.EXCHANGE),
         ]
 
     return st.one_of(
@@ -156,7 +156,7 @@ def cases(draw: st.DrawFn) -> Case:
                 which, who, how = op
                 op = Op(kinds[which % len(kinds)], who, how)
             ops.append(op)
-        if kind is Kind.CONVERSE and draw(st.booleans()):
+        if kind is Kind.EXCHANGE and draw(st.booleans()):
             ops += draw(STEPS)
         elif kind is Kind.ROUND:
             ops.append(Op(kind, 0, draw(away(users))))

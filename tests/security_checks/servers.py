@@ -35,11 +35,11 @@ MUTANTS = (
     Mutant("shares-after-end", REMOVED, VERIFIED_PARTS + " -k share_batch"),
     Mutant("parts-in-order", NEVER, PARTS),
     Mutant("parts-in-order", replacing("manifest.number", "recorded"), PARTS),
-    Mutant("parts-in-order", replacing("manifest.before", "before"), PARTS),
+    Mutant("parts-in-order", replacing("manifest.previous_hash", "before"), PARTS),
     Mutant("part-follows", replacing("is_next", "True"), PARTS),
     Mutant("part-follows", replacing("names_before", "True"), PARTS),
     Mutant("part-follows", replacing("in_order", "True"), PARTS),
-    Mutant("part-follows", replacing("before.more == 1", "True"), PARTS),
+    Mutant("part-follows", replacing("before.has_more == 1", "True"), PARTS),
     Mutant(
         "replaced-part-uncounted",
         replacing("self.authentic_entries[:number]", "self.authentic_entries"),

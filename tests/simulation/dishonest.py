@@ -28,8 +28,8 @@ from faircount.protocol.topologies.two_servers.messages import (
     AggregateShare,
     BatchManifest,
     ManifestEntry,
-    PartVerification,
     RecordedPart,
+    StoredVerification,
     VerifiedPart,
     hash_of_verified,
 )
@@ -115,7 +115,7 @@ def _verified_parts(sim: Simulation) -> list[VerifiedPart]:
     numbers = range(len(list(iterate_parts(sim.s1.state, sim.s1.view))))
     for number in numbers:
         stored = sim.s2.view.part_verifications.get(part_key(number))
-        if not isinstance(stored, PartVerification) or not sim.setup.params.proven:
+        if not isinstance(stored, StoredVerification) or not sim.setup.params.proven:
             return []
         verified.append(
             VerifiedPart(

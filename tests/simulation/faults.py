@@ -45,7 +45,7 @@ class Kind(StrEnum):
     # Message `who` between the servers arrives; `how` is what goes wrong (Mishap).
     CARRY = "carry"
     # Everything between the servers arrives, in order.
-    CONVERSE = "converse"
+    EXCHANGE = "exchange"
     # Message `who` between the servers is lost.
     DROP = "drop"
     # Delayed message `who` of a client arrives at the coordinator, maybe late.
@@ -134,7 +134,7 @@ def _round(sim: Simulation, op: Op) -> None:
 def _deadline(sim: Simulation, op: Op) -> None:
     observed = sim.s1.phase_attempt
     for _ in range(1 + op.how % 2):
-        sim.s1, out = sim.s1.do(end_phase, observed)
+        sim.s1, out = sim.s1.make_step(end_phase, observed)
         sim.post(out)
 
 
@@ -205,7 +205,7 @@ def _restore_s1(sim: Simulation, op: Op) -> None:
     sim.monitor.is_s1_rolled_back = True
     # If nobody tells it, the coordinator goes on as if nothing had happened.
     if not op.how % 2:
-        sim.s1, out = sim.s1.do(coordinator.start_resync)
+        sim.s1, out = sim.s1.make_step(coordinator.start_resync)
         sim.post(out)
 
 
@@ -215,7 +215,7 @@ def _restore_s2(sim: Simulation, op: Op) -> None:
         sim.s2 = before
         sim.is_rolled_back = True
     else:
-        sim.s2, out = before.do(aggregator.abort_after_restore)
+        sim.s2, out = before.make_step(aggregator.abort_after_restore)
         sim.post(out)
 
 
@@ -372,7 +372,7 @@ _OPERATIONS: Mapping[Kind, Callable[[Simulation, Op], None]] = {
     Kind.ROUND: _round,
     Kind.DEADLINE: _deadline,
     Kind.CARRY: _carry,
-    Kind.CONVERSE: lambda sim, _: sim.deliver_all(),
+    Kind.EXCHANGE: lambda sim, _: sim.deliver_all(),
     Kind.DROP: _drop,
     Kind.MAIL: _mail,
     Kind.REPLAY: _replay,

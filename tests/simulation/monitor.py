@@ -185,10 +185,10 @@ class Monitor:
     def manifest_parts(self, last: BatchManifest) -> list[BatchManifest]:
         """The parts of a manifest, in order, without those that nobody has sent."""
         parts = [last]
-        before = self.manifests.get(last.before)
+        before = self.manifests.get(last.previous_hash)
         while isinstance(before, BatchManifest):
             parts.append(before)
-            before = self.manifests.get(before.before)
+            before = self.manifests.get(before.previous_hash)
         return parts[::-1]
 
     def roster_entries(self, manifest: Message | None, bits: bytes) -> tuple[Entry, ...]:

@@ -156,7 +156,7 @@ class Simulation:
         self.monitor.observe_arrival_at_s1(message)
         step = coordinator_step(self.s1.state, message, self.s1.rows)
         step = anchor_coordinator_step(self.anchor, self.s1.state, step)
-        self.s1 = self.s1.after(step)
+        self.s1 = self.s1.write_step(step)
         out = step.messages
         rejections = [answer for answer in out if isinstance(answer, Rejection)]
         is_rejected = bool(out) and len(rejections) == len(out)
@@ -172,7 +172,7 @@ class Simulation:
         before = self.s2
         step = aggregator_step(before.state, message, before.rows)
         step = anchor_aggregator_step(self.anchor, before.state, step, before.rows)
-        self.s2 = before.after(step)
+        self.s2 = before.write_step(step)
         self.post(step.messages)
         return step.messages
 
@@ -271,7 +271,7 @@ class Simulation:
             self.deliver_all()
             if self.s1.phase in FINAL and (self.s2.phase in FINAL or self.is_rolled_back):
                 return
-            self.s1, out = self.s1.do(end_phase)
+            self.s1, out = self.s1.make_step(end_phase)
             self.post(out)
             self.deliver_all()
         self.monitor.problems.append(

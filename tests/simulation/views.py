@@ -269,7 +269,7 @@ class IdealFunctionality(IdealCrypto):
         self._encrypted = []
         before = node.state.copy() if isinstance(node.state, InMemory) else node.state
         if isinstance(before, InMemory) and role in (coordinator_step, end_phase, aggregator_step):
-            state, out = before.do(role, *what)
+            state, out = before.make_step(role, *what)
         else:
             state, out = role(before, *what)
         journal = self._journal

@@ -7,7 +7,7 @@
         the servers exchange messages until both wait
 
 `play` does this for a survey in which everybody responds. Tests compare other runs with it. To
-lose, delay or change messages, use its parts: `set_up`, `visit`, `converse`, `result_of`.
+lose, delay or change messages, use its parts: `set_up`, `visit`, `exchange_messages`, `result_of`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -74,14 +74,14 @@ class InMemory(Generic[S]):
     state: S
     rows: MemoryRows
 
-    def do(
+    def make_step(
         self, role: Callable[..., Step[S]], *arguments: Any
     ) -> tuple["InMemory[S]", tuple[Message, ...]]:
         """Make a step and write it; return the server after it, and the messages to send."""
         step = role(self.state, *arguments, reader=self.rows)
-        return self.after(step), step.messages
+        return self.write_step(step), step.messages
 
-    def after(self, step: Step[S]) -> "InMemory[S]":
+    def write_step(self, step: Step[S]) -> "InMemory[S]":
         """Write a step, and return the server after it."""
         self.rows.apply(step)
         return self if step.state is self.state else InMemory(step.state, self.rows)
@@ -181,7 +181,7 @@ def set_up(
     )
 
 
-def converse(
+def exchange_messages(
     s1: InMemory[Coordinator], s2: InMemory[Aggregator], out: Sequence[Message]
 ) -> tuple[InMemory[Coordinator], InMemory[Aggregator]]:
     """Deliver messages between the servers until neither has anything left to send.
@@ -202,9 +202,9 @@ def converse(
         # In order of sending. The outbox of the service differs in share batches only: it sends
         # several at a time (`parts_to_send`) instead of waiting until the aggregator asks.
         if addressee(message) is Party.AGGREGATOR:
-            s2, replies = s2.do(aggregator_step, message)
+            s2, replies = s2.make_step(aggregator_step, message)
         else:
-            s1, replies = s1.do(coordinator_step, message)
+            s1, replies = s1.make_step(coordinator_step, message)
         waiting += replies
     return s1, s2
 
@@ -236,7 +236,7 @@ def visit(
                 requests[user] = request
         # One step, and one signature that acknowledges everything in it.
         step, replies = coordinator_step_for_many(s1.state, requests.values(), s1.rows)
-        s1 = s1.after(step)
+        s1 = s1.write_step(step)
         users = []
         for (user, request), out in zip(requests.items(), replies, strict=True):
             before = states[user]
@@ -293,8 +293,8 @@ def run_phases(
                 # A further attempt repeats phases: never more than everybody.
                 progress(min(len(states), visits // phases))
         # The deadline passes for all at once; there is no clock in the protocol.
-        s1, out = s1.do(end_phase)
-        s1, s2 = converse(s1, s2, out)
+        s1, out = s1.make_step(end_phase)
+        s1, s2 = exchange_messages(s1, s2, out)
     if progress is not None:
         progress(len(states))
     return s1

@@ -105,28 +105,28 @@ class SqliteTransaction(Transaction):
 
     def __init__(self, connection: _Connection, begin: str) -> None:
         self._connection = connection
-        self._pending: list[Work] = [lambda open_: open_.execute(begin)]
+        self._pending: list[Work] = [lambda database: database.execute(begin)]
         self._pending_rows = 0
 
     async def fetch_all(self, statement: str, *values: Any) -> Sequence[Record]:
         """Return all rows of a query."""
-        return await self._call(lambda open_: open_.execute(statement, values).fetchall())
+        return await self._call(lambda database: database.execute(statement, values).fetchall())
 
     async def fetch_in_turn(self, queries: Sequence[Query]) -> list[Sequence[Record]]:
         """Return all rows of several queries, in one call to the thread."""
         return await self._call(
-            lambda open_: [
-                open_.execute(query.statement, query.values).fetchall() for query in queries
+            lambda database: [
+                database.execute(query.statement, query.values).fetchall() for query in queries
             ]
         )
 
     async def execute(self, statement: str, *values: Any) -> int:
         """Execute a change and return how many rows it affected."""
-        return await self._call(lambda open_: open_.execute(statement, values).rowcount)
+        return await self._call(lambda database: database.execute(statement, values).rowcount)
 
     async def execute_many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Execute the same change for many rows, now or with the next statement."""
-        self._pending.append(lambda open_: open_.executemany(statement, rows))
+        self._pending.append(lambda database: database.executemany(statement, rows))
         self._pending_rows += len(rows)
         if self._pending_rows > MAX_PENDING_ROWS:
             await self._call(lambda _: None)
@@ -147,7 +147,7 @@ class SqliteTransaction(Transaction):
             "INSERT INTO state_rows (survey, store, key, hash, kept, encrypted) "
             "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
         )
-        return await self._call(lambda open_: open_.executemany(statement, lines).rowcount)
+        return await self._call(lambda database: database.executemany(statement, lines).rowcount)
 
     async def commit(self) -> None:
         """Commit: everything in the block is on disk when this returns."""
@@ -164,10 +164,10 @@ class SqliteTransaction(Transaction):
         self._pending = []
         self._pending_rows = 0
 
-        def run_together(open_: sqlite3.Connection) -> T:
+        def run_together(database: sqlite3.Connection) -> T:
             for pending_work in pending:
-                pending_work(open_)
-            return work(open_)
+                pending_work(database)
+            return work(database)
 
         return await self._connection.call(run_together)
 

@@ -14,7 +14,7 @@ from faircount.core.questions import OneOf, Questionnaire
 from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SurveyParameters, coordinator_step, decode, encode, end_phase
-from faircount.protocol.simulator import SurveySetup, converse, set_up
+from faircount.protocol.simulator import SurveySetup, exchange_messages, set_up
 from faircount.protocol.survey.operators import Operator
 from faircount.protocol.survey.parameters import questionnaire_of
 from faircount.protocol.survey.phases import FINAL
@@ -68,8 +68,8 @@ class InMemory:
         return RemoteServer(ADDRESS, name=name, retry=WITHOUT_PAUSES, http=self.http())
 
     def end_phase(self) -> None:
-        self.s1, out = self.s1.do(end_phase)
-        self.s1, self.s2 = converse(self.s1, self.s2, out)
+        self.s1, out = self.s1.make_step(end_phase)
+        self.s1, self.s2 = exchange_messages(self.s1, self.s2, out)
 
     @property
     def is_over(self) -> bool:
@@ -87,7 +87,7 @@ class InMemory:
         if request.url.path != f"{survey_path}/messages":
             return httpx.Response(404, json={"title": "no such survey"})
         self.messages.append(request.content)
-        self.s1, (answer, *_) = self.s1.do(coordinator_step, decode(request.content))
+        self.s1, (answer, *_) = self.s1.make_step(coordinator_step, decode(request.content))
         if isinstance(answer, Rejection):
             problem = {"detail": answer.detail.decode(), "reason": answer.reason}
             return httpx.Response(409, content=json.dumps(problem).encode())

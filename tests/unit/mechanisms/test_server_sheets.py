@@ -205,7 +205,7 @@ def test_false_sheets_are_not_counted() -> None:
 
     for how in range(len(INVALID)):
         simulation = Simulation(SERVERS, users=6, seed=0)
-        for kind in (Kind.INVALID, Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE):
+        for kind in (Kind.INVALID, Kind.ROUND, Kind.DEADLINE, Kind.EXCHANGE):
             step(simulation, Op(kind, who=1, how=how))
         assert simulation.monitor.problems == []
 

@@ -28,7 +28,7 @@ from faircount.protocol import (
 from faircount.protocol.peers import member as members
 from faircount.protocol.peers.member import Member
 from faircount.protocol.peers.messages import AggregateTotal
-from faircount.protocol.simulator import SurveySetup, converse, set_up
+from faircount.protocol.simulator import SurveySetup, exchange_messages, set_up
 from faircount.protocol.survey.devices import sign_for_device
 from faircount.protocol.topologies.explicit.coordinator import current_set
 from faircount.protocol.topologies.explicit.messages import PeerSum
@@ -69,19 +69,19 @@ class Stage:
         self.invitations = sorted(self.setup.invitations, key=lambda invitation: invitation.user)
 
     def send_to_s1(self, message: Message) -> tuple[Message, ...]:
-        self.s1, out = self.s1.do(coordinator_step, message)
+        self.s1, out = self.s1.make_step(coordinator_step, message)
         return out
 
     def send_to_s2(self, message: Message) -> tuple[Message, ...]:
-        self.s2, out = self.s2.do(aggregator_step, message)
+        self.s2, out = self.s2.make_step(aggregator_step, message)
         return out
 
     def deadline(self) -> tuple[Message, ...]:
-        self.s1, out = self.s1.do(end_phase)
+        self.s1, out = self.s1.make_step(end_phase)
         return out
 
     def settle(self, out: tuple[Message, ...]) -> None:
-        self.s1, self.s2 = converse(self.s1, self.s2, out)
+        self.s1, self.s2 = exchange_messages(self.s1, self.s2, out)
 
     def read_from_s2(self, signed: Any) -> Any:
         statement = verify_statement(

@@ -231,7 +231,7 @@ def test_a_step_is_made_again_if_the_survey_has_changed_meanwhile(
 ) -> None:
     """The step of a part of a manifest signs nothing: it is checked only when it is written."""
     monkeypatch.setattr(messages, "REPORTS_PER_PART", 3)
-    make_here = steps._make_here
+    make_in_thread = steps._make_in_thread
     made = []
 
     async def change(pair: Pair, survey: bytes) -> None:
@@ -243,15 +243,15 @@ def test_a_step_is_made_again_if_the_survey_has_changed_meanwhile(
     async def work(pair: Pair) -> None:
         loop = asyncio.get_running_loop()
 
-        def make(read: steps.Read, body: bytes, computed: MemoryRows) -> Any:
-            step = make_here(read, body, computed)
-            made.append(read.row.version)
+        def make(snapshot: steps.Snapshot, body: bytes, computed: MemoryRows) -> Any:
+            step = make_in_thread(snapshot, body, computed)
+            made.append(snapshot.row.version)
             if len(made) == 1:
-                changed = change(pair, read.row.id)
+                changed = change(pair, snapshot.row.id)
                 asyncio.run_coroutine_threadsafe(changed, loop).result(10)
             return step
 
-        monkeypatch.setattr(steps, "_make_here", make)
+        monkeypatch.setattr(steps, "_make_in_thread", make)
         survey = await count_survey(pair)
         assert made[1] == made[0] + 100
         async with pair.s2.server.database.read() as tx:

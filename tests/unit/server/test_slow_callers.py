@@ -147,18 +147,18 @@ def is_served(caller: socket.socket) -> bool:
 
 
 def test_many_addresses_leave_descriptors_for_the_database() -> None:
-    open_ = Connections(3, 2)
-    names = [open_.register(f"192.0.2.{number}") for number in range(5)]
+    connections = Connections(3, 2)
+    names = [connections.register(f"192.0.2.{number}") for number in range(5)]
     assert names == ["192.0.2.0", "192.0.2.1", "192.0.2.2", None, None]
-    open_.unregister("192.0.2.0")
-    assert open_.register("192.0.2.9")
+    connections.unregister("192.0.2.0")
+    assert connections.register("192.0.2.9")
 
 
 def test_a_site_of_ipv6_counts_as_one_address() -> None:
-    open_ = Connections(10, 2)
-    names = [open_.register(f"2001:db8::{number}") for number in range(3)]
+    connections = Connections(10, 2)
+    names = [connections.register(f"2001:db8::{number}") for number in range(3)]
     assert names == ["2001:db8::/64", "2001:db8::/64", None]
-    assert open_.register("2001:db8:0:1::1") is not None
+    assert connections.register("2001:db8:0:1::1") is not None
 
 
 def test_the_limits_follow_from_the_open_files() -> None:

@@ -15,7 +15,7 @@ from faircount.mechanisms.sampling import DPDS
 from faircount.protocol import EXPLICIT, MASKED, Topology, end_phase
 from faircount.protocol.peers.messages import AcceptedMembers, AggregateTotal
 from faircount.protocol.peers.one_sum import PeersCoordinator
-from faircount.protocol.roles.coordinator import messages_now
+from faircount.protocol.roles.coordinator import unanswered_messages
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.explicit.messages import PeerSum
 from faircount.protocol.topologies.masked.messages import MaskedSum, ReadyForTotal
@@ -216,7 +216,11 @@ def test_without_its_checks_s1_lets_a_dishonest_s2_read_an_answer(topology, monk
         packed = pack(sum_packed(vectors, s.params.q, s.params.N), s.params.q)
         total = AggregateTotal(s.params.survey, bytes(32), packed)
         after, out = on_accepted(rules, s, rows, stated, statement)
-        return after, (sign(s.key, Party.COORDINATOR, total), *out, *messages_now(after, rows))
+        return after, (
+            sign(s.key, Party.COORDINATOR, total),
+            *out,
+            *unanswered_messages(after, rows),
+        )
 
     monkeypatch.setattr(PeersCoordinator, "on_accepted", send_total_too)
     assert (

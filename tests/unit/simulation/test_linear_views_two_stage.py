@@ -199,7 +199,7 @@ def replace_statement(s2, message):
     """The aggregator as if this were its last statement, and it were not ready for a total."""
     before = replace(s2.state, statements=s2.statements[:-1], partial_sum=None)
     step = Step(*aggregator.sign_statement(before, message))
-    return s2.after(step), step.messages
+    return s2.write_step(step), step.messages
 
 
 def _is_about(enumerator: ViewEnumerator, message, about: type) -> bool:
@@ -408,7 +408,7 @@ def next_attempt(s1, dropped: int):
     """The coordinator in its next attempt, without this reporter."""
     rows = s1.view
     step = rows.step(*coordinator._begin_attempt(s1.state, rows, (), (dropped,)))
-    return s1.after(step), step.messages
+    return s1.write_step(step), step.messages
 
 
 def two_sets(dropped: int, order: tuple[int, ...], sent: int):

@@ -102,7 +102,7 @@ class PeersCoordinator(RosterCoordinator):
             )
         return self.continue_with(replace(s, accepted=statement), rows, places)
 
-    def pending(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
+    def unanswered_messages(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
         """The total once it is recorded; before, a manifest without accepted members."""
         total = peers_state(s).total
         if total is not None:

@@ -76,7 +76,7 @@ class RosterCoordinator(CoordinatorRules):
         # would not fit what the aggregator confirmed.
         is_on_roster = _entry_of(user, message) in s.roster
         return coordinator.store_first_message(
-            s, rows, user, message, open_=is_enrolling or is_on_roster
+            s, rows, user, message, phase_is_open=is_enrolling or is_on_roster
         )
 
     def close_roster(self, s: Coordinator, rows: StepRows) -> coordinator.Change:

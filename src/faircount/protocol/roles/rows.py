@@ -237,7 +237,7 @@ class MemoryRows(RowReader):
         return f"MemoryRows({', '.join(sizes)})"
 
 
-class RowsWith(RowReader):
+class PrecomputedReader(RowReader):
     """Reads rows that were computed in advance for one step, and otherwise those of a reader.
 
     Nothing is stored of them unless the step writes it.
@@ -261,7 +261,7 @@ class RowsWith(RowReader):
         return self._reader.count(table)
 
 
-class RowsAfter(RowReader):
+class PostStepReader(RowReader):
     """Reads the rows as they will be once a step is written, before it is."""
 
     def __init__(self, reader: RowReader, step: Step[Any]) -> None:
@@ -360,7 +360,7 @@ class StepTable(Generic[K, V]):
             if row.hash or row.value is not None:
                 yield RowWrite(self.name, key, row.value, row.hash, row.kept, key in self._new)
 
-    def fits(self, key: K, value: V) -> bool:
+    def accepts(self, key: K, value: V) -> bool:
         """Whether this value could be stored: nothing, or the same, is there."""
         found = self.get(key)
         return found is None or found == value
@@ -426,7 +426,7 @@ class StepTable(Generic[K, V]):
         return f"{type(self).__name__}({self.name})"
 
 
-class Acknowledged(StepTable[K, Any]):
+class AcknowledgedTable(StepTable[K, Any]):
     """A table of participants' messages, stored with the hash that was acknowledged to the sender.
 
     The hash decides which message counts. Bytes that storage has damaged are noticed (`intact`) and
@@ -436,7 +436,7 @@ class Acknowledged(StepTable[K, Any]):
 
     __slots__ = ()
 
-    def fits(self, key: K, value: Any) -> bool:
+    def accepts(self, key: K, value: Any) -> bool:
         """Whether nothing or the same message was acknowledged under this key."""
         found = self.find(key)
         return found is None or found.hash == _hash(value)
@@ -504,10 +504,10 @@ class StepRows:
         # would stay in memory until Python looks for cycles, which then takes long.
         shared = (reader, sink, self._undo, self._scrubbed)
         self.invited: StepTable[bytes, bytes] = StepTable("invited", *shared)
-        self.first_messages: Acknowledged[bytes] = Acknowledged("first_messages", *shared)
+        self.first_messages: AcknowledgedTable[bytes] = AcknowledgedTable("first_messages", *shared)
         self.public_keys: StepTable[bytes, bytes] = StepTable("keys", *shared)
         self.notices: StepTable[bytes, bytes] = StepTable("notices", *shared)
-        self.uploads: Acknowledged[Upload] = Acknowledged("uploads", *shared)
+        self.uploads: AcknowledgedTable[Upload] = AcknowledgedTable("uploads", *shared)
         self.withdrawn: StepTable[bytes, bytes] = StepTable("withdrawn", *shared)
         self.manifest_parts: StepTable[bytes, Message] = StepTable("manifest_parts", *shared)
         self.recorded_parts: StepTable[bytes, Message] = StepTable("recorded_parts", *shared)

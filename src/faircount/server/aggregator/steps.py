@@ -24,7 +24,7 @@ from faircount.protocol.roles.aggregator import aggregator_step_with, stop
 from faircount.protocol.roles.aggregator.rules import WorkAhead
 from faircount.protocol.roles.anchor import anchor_aggregator_step
 from faircount.protocol.roles.limits import decode_signed
-from faircount.protocol.roles.rows import MemoryRows, RowsWith, StepRows, part_key
+from faircount.protocol.roles.rows import MemoryRows, PrecomputedReader, StepRows, part_key
 from faircount.protocol.survey import stored_ledger
 from faircount.protocol.survey.endings import Ending
 from faircount.protocol.survey.phases import FINAL
@@ -44,7 +44,7 @@ _log = logging.getLogger("faircount.aggregator")
 
 
 @dataclass(frozen=True)
-class Read:
+class Snapshot:
     """A survey and the ledger of its population, as they were when a step began."""
 
     row: SurveyRow
@@ -92,8 +92,8 @@ class AggregatorSteps:
         that were computed for exactly this message.
         """
         async with self.server.database.read() as tx:
-            read = await self._read(tx, survey)
-            work = await asyncio.to_thread(_find_work, read, body)
+            snapshot = await self._read(tx, survey)
+            work = await asyncio.to_thread(_find_work, snapshot, body)
         if work is None:
             return MemoryRows()
         return work.rows(await self.workers.run(work))
@@ -126,61 +126,61 @@ class AggregatorSteps:
         step_input = None
         # The step reads its rows while it is made, so the block lasts as long as it does.
         async with self.server.database.read() as tx:
-            read = await self._read(tx, survey)
+            snapshot = await self._read(tx, survey)
             if in_worker:
                 step_input = await asyncio.to_thread(
-                    StepInput.of, read.state, read.loaded.rows, read.ledger, body
+                    StepInput.of, snapshot.state, snapshot.loaded.rows, snapshot.ledger, body
                 )
             if step_input is None:
-                step = await asyncio.to_thread(_make_here, read, body, computed)
+                step = await asyncio.to_thread(_make_in_thread, snapshot, body, computed)
         if step_input is not None:
             step_result = await self.workers.run(step_input)
             step = await asyncio.to_thread(step_result.step)
-        check_manifest_parts(read.row.invited, step)
+        check_manifest_parts(snapshot.row.invited, step)
         # Only a step that signs a statement advances the anchor.
-        is_anchored = step.state.chain_end != read.state.chain_end
-        if is_anchored and not await self._record_start(read, body):
+        is_anchored = step.state.chain_end != snapshot.state.chain_end
+        if is_anchored and not await self._record_start(snapshot, body):
             return None
-        return await self._write(read, step)
+        return await self._write(snapshot, step)
 
-    async def _read(self, tx: Transaction, survey: bytes) -> Read:
+    async def _read(self, tx: Transaction, survey: bytes) -> Snapshot:
         row = await states.find(tx, survey)
         if row is None:
             raise not_found("survey")
         ledger = await ledger_of(tx, parse_parameters(row.params).population, for_update=False)
-        return Read(row, ledger, await self.states.load(tx, row, ledger))
+        return Snapshot(row, ledger, await self.states.load(tx, row, ledger))
 
-    async def _is_unchanged(self, tx: Transaction, read: Read) -> bool:
+    async def _is_unchanged(self, tx: Transaction, snapshot: Snapshot) -> bool:
         """Whether survey and ledger are as they were read; locks both in this transaction."""
-        now = await states.find(tx, read.row.id, for_update=True)
-        ledger = await ledger_of(tx, read.ledger.population)
-        return now is not None and (now.version, ledger) == (read.row.version, read.ledger)
+        now = await states.find(tx, snapshot.row.id, for_update=True)
+        ledger = await ledger_of(tx, snapshot.ledger.population)
+        return now is not None and (now.version, ledger) == (snapshot.row.version, snapshot.ledger)
 
-    async def _record_start(self, read: Read, body: bytes) -> bool:
+    async def _record_start(self, snapshot: Snapshot, body: bytes) -> bool:
         """Record the message of a step before the anchor advances.
 
         False if something else was written meanwhile, or another survey of the population has
         started a step.
         """
-        key = self.server.keys.get(state_key_name(read.row.id, read.row.generation))
+        key = self.server.keys.get(state_key_name(snapshot.row.id, snapshot.row.generation))
         async with self.server.database.write() as tx:
-            if not await self._is_unchanged(tx, read):
+            if not await self._is_unchanged(tx, snapshot):
                 return False
             recorded = await tx.execute(
                 "INSERT INTO started_steps (population, survey, encrypted) VALUES (?, ?, ?) ON "
                 "CONFLICT (population) DO NOTHING",
-                read.ledger.population,
-                read.row.id,
-                key.encrypt(_associated_data(read.row.id), body),
+                snapshot.ledger.population,
+                snapshot.row.id,
+                key.encrypt(_associated_data(snapshot.row.id), body),
             )
             if recorded:
                 return True
             # A step that this survey started before a crash may be recorded again. One of another
             # survey must be finished first, since both advance the anchor of the ledger.
             found = await tx.fetch_one(
-                "SELECT survey FROM started_steps WHERE population = ?", read.ledger.population
+                "SELECT survey FROM started_steps WHERE population = ?", snapshot.ledger.population
             )
-            return found is not None and bytes(found["survey"]) == read.row.id
+            return found is not None and bytes(found["survey"]) == snapshot.row.id
 
     async def stop(self, survey: bytes, ending: Ending) -> None:
         """End a running survey because the operator wants it; nothing happens if it is over."""
@@ -190,50 +190,50 @@ class AggregatorSteps:
                 return
             # Locked like the survey: another survey may reserve at the same time.
             ledger = await ledger_of(tx, parse_parameters(row.params).population)
-            read = Read(row, ledger, await self.states.load(tx, row, ledger))
-            step = await asyncio.to_thread(stop, read.state, ending, read.loaded.rows)
+            snapshot = Snapshot(row, ledger, await self.states.load(tx, row, ledger))
+            step = await asyncio.to_thread(stop, snapshot.state, ending, snapshot.loaded.rows)
             # No message is recorded first: if the anchor is ahead after a crash, the next step of
             # this survey ends it as well.
-            await self._write_anchored(tx, read, step)
+            await self._write_anchored(tx, snapshot, step)
 
-    async def _write(self, read: Read, step: Step[Aggregator]) -> Replies | None:
+    async def _write(self, snapshot: Snapshot, step: Step[Aggregator]) -> Replies | None:
         async with self.server.database.write() as tx:
             # check: step-unchanged - a step overwrites what was written since it was read
-            if not await self._is_unchanged(tx, read):
+            if not await self._is_unchanged(tx, snapshot):
                 return None
-            anchored = await self._write_anchored(tx, read, step)
-        _log_reservation(read.ledger, anchored.state.ledger)
+            anchored = await self._write_anchored(tx, snapshot, step)
+        _log_reservation(snapshot.ledger, anchored.state.ledger)
         return anchored.messages
 
     async def _write_anchored(
-        self, tx: Transaction, read: Read, step: Step[Aggregator]
+        self, tx: Transaction, snapshot: Snapshot, step: Step[Aggregator]
     ) -> Step[Aggregator]:
         """Advance the anchor and write the step, or the one with which a refused step ends."""
         # In a thread: the anchor may be slow. The reader may belong to a block that has ended, but
         # a step that the anchor refuses reads no rows.
         anchored = await asyncio.to_thread(
-            anchor_aggregator_step, self.server.anchor, read.state, step, read.loaded.rows
+            anchor_aggregator_step, self.server.anchor, snapshot.state, step, snapshot.loaded.rows
         )
-        await _write_ledger(tx, read.ledger, anchored.state.ledger)
-        await self.states.save(tx, read.loaded, anchored)
+        await _write_ledger(tx, snapshot.ledger, anchored.state.ledger)
+        await self.states.save(tx, snapshot.loaded, anchored)
         # With the step, in one transaction: it is finished.
-        await tx.execute("DELETE FROM started_steps WHERE survey = ?", read.row.id)
+        await tx.execute("DELETE FROM started_steps WHERE survey = ?", snapshot.row.id)
         return anchored
 
 
-def _find_work(read: Read, body: bytes) -> WorkAhead | None:
+def _find_work(snapshot: Snapshot, body: bytes) -> WorkAhead | None:
     """What another process can do before the step for this message is made."""
     signed = decode_signed(body)
     if not isinstance(signed, Signed):
         return None
-    rules = read.state.params.topology.aggregator
-    return rules.work_ahead(read.state, StepRows(read.loaded.rows), decode(signed.payload))
+    rules = snapshot.state.params.topology.aggregator
+    return rules.work_ahead(snapshot.state, StepRows(snapshot.loaded.rows), decode(signed.payload))
 
 
-def _make_here(read: Read, body: bytes, computed: MemoryRows) -> Step[Aggregator]:
+def _make_in_thread(snapshot: Snapshot, body: bytes, computed: MemoryRows) -> Step[Aggregator]:
     """Make a step in this process, in a thread."""
-    rows = RowsWith(read.loaded.rows, computed)
-    _, step = aggregator_step_with(read.ledger, read.state, decode_signed(body), rows)
+    rows = PrecomputedReader(snapshot.loaded.rows, computed)
+    _, step = aggregator_step_with(snapshot.ledger, snapshot.state, decode_signed(body), rows)
     return step
 
 

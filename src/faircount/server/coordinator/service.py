@@ -44,7 +44,7 @@ from faircount.protocol.roles.coordinator import (
 )
 from faircount.protocol.roles.limits import decode_upload
 from faircount.protocol.roles.reissue import reissue
-from faircount.protocol.roles.rows import RowsAfter, StepRows
+from faircount.protocol.roles.rows import PostStepReader, StepRows
 from faircount.protocol.survey.endings import TOO_FEW, EndCode, Ending, ending_of
 from faircount.protocol.survey.phases import FINAL, Phase
 from faircount.protocol.wire.codec import Party
@@ -195,10 +195,10 @@ class CoordinatorService:
             if row is None:
                 self.server.parameter_cache.pop(survey, None)
                 raise not_found("survey")
-            is_made_again = row.params != params.published
-            if is_made_again:
+            was_recreated = row.params != params.published
+            if was_recreated:
                 self.server.parameter_cache.pop(survey, None)
-            if is_made_again or not row.has_state:
+            if was_recreated or not row.has_state:
                 early = reject(Reason.EARLY, "the survey is not open yet: come back later")
                 return [(early,)] * len(messages)
             if worker is not None:
@@ -263,7 +263,7 @@ class CoordinatorService:
         # A step of the counting phase returns all that is pending: computing it again would read
         # every report once more.
         if not (is_counting and to_aggregator):
-            pending = await asyncio.to_thread(resume, after, RowsAfter(before.rows, step))
+            pending = await asyncio.to_thread(resume, after, PostStepReader(before.rows, step))
         row = await self.states.save(tx, before, step)
         if after.phase_attempt != before.state.phase_attempt:
             await self._set_deadline(tx, row, after)

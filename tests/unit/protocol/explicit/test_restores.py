@@ -91,7 +91,7 @@ def test_s1_restored_without_the_sums_gives_up(stage) -> None:
 def test_s2_restored_aborts(stage) -> None:
     play, manifest = run_until_manifest(stage)
     play.send_to_s2(manifest)
-    play.s2, out = play.s2.do(aggregator.abort_after_restore)
+    play.s2, out = play.s2.make_step(aggregator.abort_after_restore)
     play.settle(out)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
@@ -100,7 +100,7 @@ def test_s2_restored_before_the_seal_tells_s1_when_it_asks(stage) -> None:
     play = stage(E)
     for invitation in play.setup.invitations:
         play.send_to_s1(user.enrol(play.setup.params, invitation, play.entropy).enrolment)
-    play.s2, _ = play.s2.do(aggregator.abort_after_restore)  # the statement is lost
+    play.s2, _ = play.s2.make_step(aggregator.abort_after_restore)  # the statement is lost
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
 

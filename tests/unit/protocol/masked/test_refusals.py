@@ -50,7 +50,7 @@ def test_a_mask_key_that_s1_changes_in_the_claim_gives_no_result(masked) -> None
     keys = list(play.s1.manifest.mask_keys)
     keys[3] = keys[4]
     other = replace(play.s1.manifest, mask_keys=tuple(keys))
-    play.s1 = play.s1.after(Step(coordinator.with_manifest(play.s1.state, other)))
+    play.s1 = play.s1.write_step(Step(coordinator.with_manifest(play.s1.state, other)))
     play.settle(resume(play.s1.state, play.s1.rows))
     play.settle(play.recover())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED

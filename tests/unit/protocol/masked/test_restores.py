@@ -192,7 +192,7 @@ def test_a_restored_s1_that_hears_a_dropped_user_does_not_pass_its_sum_on(masked
 
 def test_s2_restored_aborts_and_charges(masked) -> None:
     play = masked("recovering")
-    play.s2, out = play.s2.do(aggregator.abort_after_restore)
+    play.s2, out = play.s2.make_step(aggregator.abort_after_restore)
     play.settle(out)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT

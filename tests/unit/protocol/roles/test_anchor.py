@@ -9,7 +9,7 @@ from faircount.protocol.roles.anchor import (
     anchor_aggregator_step,
     anchor_coordinator_step,
 )
-from faircount.protocol.simulator import converse
+from faircount.protocol.simulator import exchange_messages
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_servers.messages import AggregateShare
 from faircount.protocol.wire.codec import Party, parse
@@ -27,7 +27,7 @@ def results(state) -> list[Published]:
 
 def whole_survey(play, s1, s2, step_s2):
     """The coordinator ends its phase, and the servers exchange messages until both wait; `step` makes the aggregator's steps."""
-    s1, out = s1.copy().do(end_phase)
+    s1, out = s1.copy().make_step(end_phase)
     s2 = s2.copy()
     waiting = list(out)
     while waiting:
@@ -35,7 +35,7 @@ def whole_survey(play, s1, s2, step_s2):
         if message.by == Party.COORDINATOR:
             s2, answers = step_s2(s2, message)
         else:
-            s1, answers = s1.do(coordinator_step, message)
+            s1, answers = s1.make_step(coordinator_step, message)
         waiting += answers
     return s1, s2
 
@@ -44,7 +44,7 @@ def with_anchor(anchor, s2, message):
     """The aggregator's step as a service makes it: anchored, then written."""
     step = aggregator_step(s2.state, message, s2.rows)
     step = anchor_aggregator_step(anchor, s2.state, step, s2.rows)
-    return s2.after(step), step.messages
+    return s2.write_step(step), step.messages
 
 
 def two_results(stage, step_s2):
@@ -61,7 +61,7 @@ def two_results(stage, step_s2):
 
 def test_without_an_anchor_a_lying_s1_gets_two_results(stage) -> None:
     """The attack: the difference of the two is one user's vector."""
-    (one, other), _ = two_results(stage, lambda s2, message: s2.do(aggregator_step, message))
+    (one, other), _ = two_results(stage, lambda s2, message: s2.make_step(aggregator_step, message))
     assert sum(one.counts) == sum(other.counts) + 1
 
 
@@ -143,4 +143,4 @@ def test_an_anchor_does_not_stand_in_the_way_of_an_honest_survey(stage) -> None:
     s1, s2 = whole_survey(play, play.s1, play.s2, partial(with_anchor, anchor))
     assert s1.phase is s2.phase is Phase.PUBLISHED
     assert anchor.current_value(b"s2/" + play.params.survey) == s2.chain_end.hash
-    assert converse(s1, s2, resume(s1.state, s1.rows)) == (s1, s2)
+    assert exchange_messages(s1, s2, resume(s1.state, s1.rows)) == (s1, s2)

@@ -138,7 +138,7 @@ def test_a_device_believes_no_acknowledgement_that_s1_did_not_sign(topology) -> 
     """It keeps what it has to send: somebody in between cannot make it believe that it was received."""
     setup = set_up_small(topology)
     client, device = topology.client, begun(setup, 0)
-    _, (answer,) = setup.s1.do(coordinator_step, client.next_message(device))
+    _, (answer,) = setup.s1.make_step(coordinator_step, client.next_message(device))
     for change in (
         {"signature": bytes(64)},
         {"message_hash": bytes(32)},
@@ -210,7 +210,7 @@ def test_everybody_learns_how_it_ended_and_whether_it_was_counted(topology) -> N
         if asked is None:  # it learned the outcome on its last visit
             informed = device
         else:
-            _, (answer,) = s1.do(coordinator_step, asked)
+            _, (answer,) = s1.make_step(coordinator_step, asked)
             informed = topology.client.handle_response(device, asked, answer, entropy)
         assert isinstance(informed.outcome.message, Published)
         assert informed.counted
@@ -225,8 +225,8 @@ def run(setup, devices, entropy, absent):
                 if states[i].state is None:
                     states[i] = topology.client.start(setup.params, states[i], s2.crypto, entropy)
                 s1 = simulator.visit(s1, topology.client, states, [i], entropy)
-        s1, out = s1.do(end_phase)
-        s1, s2 = simulator.converse(s1, s2, out)
+        s1, out = s1.make_step(end_phase)
+        s1, s2 = simulator.exchange_messages(s1, s2, out)
     return s1, states
 
 
@@ -333,7 +333,7 @@ def test_a_restored_s1_asks_before_it_lets_anybody_withdraw(stage) -> None:
     made.answer_all()
     kept = made.s1.copy()
     made.settle(made.deadline())
-    made.s1, out = kept.do(start_resync)
+    made.s1, out = kept.make_step(start_resync)
     assert made.send_to_s1(made.withdrawal(1))[0].why is Reason.EARLY
     made.settle(out)
     assert made.send_to_s1(made.withdrawal(1))[0].why is Reason.LATE

@@ -59,7 +59,7 @@ def test_a_step_that_is_not_written_leaves_no_trace(topology) -> None:
         for at in range(5):
             world.visit(at)
         untouched(world.s1, partial(end_phase, world.s1.state))
-        world.s1, out = world.s1.do(end_phase)
+        world.s1, out = world.s1.make_step(end_phase)
         world.post(out)
         while world.in_transit:
             message = world.in_transit.pop(0)

@@ -206,7 +206,7 @@ def _conversation(world: Simulation) -> list[tuple[ClientState, Message, Message
             return hear(device, asked, answer, entropy)
 
     topology_client, world.client = world.client, Noting()
-    for kind in (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 2:
+    for kind in (Kind.ROUND, Kind.DEADLINE, Kind.EXCHANGE) * 2:
         step(world, Op(kind))
     step(world, Op(Kind.ROUND, 0, 2))  # the second user stays away: in `masked` the others help
     world.finish()
@@ -239,7 +239,7 @@ def test_between_servers_the_signature_is_looked_at_before_anything_is_built(top
 
 
 def _received(role: Callable[..., Any], state: Any, data: bytes) -> Any:
-    return state.do(role, decode_signed(data))
+    return state.make_step(role, decode_signed(data))
 
 
 @pytest.mark.parametrize(

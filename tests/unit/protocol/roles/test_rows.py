@@ -6,8 +6,8 @@ import pytest
 
 from faircount.protocol.roles.rows import (
     MemoryRows,
-    RowsAfter,
-    RowsWith,
+    PostStepReader,
+    PrecomputedReader,
     RowWrite,
     StepRows,
     StoredRow,
@@ -24,7 +24,7 @@ def test_first_writes_count() -> None:
     rows = StepRows(stored)
     assert rows.public_keys.put(b"1", b"a")
     assert rows.public_keys.put(b"1", b"a")
-    assert not rows.public_keys.fits(b"1", b"b")
+    assert not rows.public_keys.accepts(b"1", b"b")
     assert not rows.public_keys.put(b"1", b"b")
     assert rows.public_keys.put(b"0", b"b")
     assert (rows.public_keys[b"1"], rows.public_keys.get(b"3"), len(rows.public_keys)) == (
@@ -52,7 +52,7 @@ def test_spoiled_bytes_are_noticed_and_mended_by_the_same_message_again() -> Non
     assert rows.first_messages.intact(b"1") == FIRST
     assert rows.first_messages.intact(b"2") is None
     assert not rows.first_messages.put(b"1", OTHER)
-    assert not rows.first_messages.fits(b"1", OTHER)
+    assert not rows.first_messages.accepts(b"1", OTHER)
     stored.apply(rows.step(None))
     given = sha256(encode(FIRST)).digest()
     stored.table("first_messages")[b"1"] = StoredRow(OTHER, given)  # a disk does this
@@ -91,7 +91,7 @@ def test_a_scrubbed_table_keeps_hashes_and_nothing_else() -> None:
     step = rows.step(None)
     assert step.scrubbed == ("uploads", "part_verifications")
     assert [write.value for write in step.rows] == [None]
-    after = RowsAfter(stored, step)
+    after = PostStepReader(stored, step)
     assert after.find("part_verifications", part_key(0)) is None
     stored.apply(step)
     for reader in (after, stored):
@@ -117,7 +117,7 @@ def test_rows_after_a_step_are_those_that_it_leaves() -> None:
     rows = StepRows(stored)
     rows.public_keys.overwrite(b"2", b"new")
     rows.public_keys.put(b"1", b"first")
-    after = RowsAfter(stored, rows.step(None))
+    after = PostStepReader(stored, rows.step(None))
     assert list(after.keys("keys")) == [b"1", b"2", b"3"]
     assert after.count("keys") == 3
     found = [after.find("keys", key) for key in (b"1", b"2", b"3", b"4")]
@@ -127,7 +127,7 @@ def test_rows_after_a_step_are_those_that_it_leaves() -> None:
 def test_rows_computed_ahead_are_read_and_what_is_stored_counts_first() -> None:
     stored = MemoryRows([RowWrite("part_verifications", part_key(0), FIRST)])
     ahead = [RowWrite("part_verifications", part_key(number), OTHER) for number in (0, 1)]
-    reader = RowsWith(stored, MemoryRows(ahead))
+    reader = PrecomputedReader(stored, MemoryRows(ahead))
     found = [reader.find("part_verifications", part_key(number)) for number in range(3)]
     assert found == [StoredRow(FIRST), StoredRow(OTHER), None]
     # Nothing of it is stored: a step that goes through a table does not see it.

@@ -192,7 +192,7 @@ def test_every_row_comes_back(table: str) -> None:
 def end_of(topology: Any) -> Simulation:
     """A survey in which user 1 vanished after enrolling."""
     world = Simulation(topology, 6, 1)
-    for kind in (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 4:
+    for kind in (Kind.ROUND, Kind.DEADLINE, Kind.EXCHANGE) * 4:
         step(world, Op(kind, 0, 2 if kind is Kind.ROUND and world.s1.roster else 0))
     return world
 
@@ -391,10 +391,10 @@ def test_a_deleted_message_keeps_its_hash() -> None:
     rows.first_messages.scrub(user)
     step = rows.step(s1.state)
     assert [(write.key, write.value, write.is_new) for write in step.rows] == [(user, None, False)]
-    found = read_back(s1.after(step)).view.first_messages
+    found = read_back(s1.write_step(step)).view.first_messages
     assert found.get(user) is None
-    assert found.fits(user, message)
-    assert not found.fits(user, found[other])
+    assert found.accepts(user, message)
+    assert not found.accepts(user, found[other])
     assert encode_row(step.rows[0]).value == b""
 
 
@@ -405,11 +405,11 @@ def test_of_a_scrubbed_table_only_hashes_are_left() -> None:
     rows = s1.view
     rows.scrub("first_messages")
     assert rows.first_messages.get(user) is None  # within the same step, too
-    found = read_back(s1.after(rows.step(s1.state)))
+    found = read_back(s1.write_step(rows.step(s1.state)))
     assert found.rows.is_scrubbed("first_messages")
     assert len(found.view.first_messages) == 6
-    assert found.view.first_messages.fits(user, messages[0])
-    assert not found.view.first_messages.fits(user, messages[1])
+    assert found.view.first_messages.accepts(user, messages[0])
+    assert not found.view.first_messages.accepts(user, messages[1])
 
 
 def test_a_row_is_the_message_under_its_key_with_its_hash() -> None:

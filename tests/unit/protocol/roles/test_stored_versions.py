@@ -20,7 +20,7 @@ from simulation.parties import Simulation
 
 def sealed() -> Simulation:
     world = Simulation(MASKED)
-    for kind in (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE):
+    for kind in (Kind.ROUND, Kind.DEADLINE, Kind.EXCHANGE):
         step(world, Op(kind))
     return world
 

@@ -20,7 +20,7 @@ from faircount.protocol import (
 from faircount.protocol.peers.messages import AcceptedMembers
 from faircount.protocol.roles.coordinator import Coordinator, start_resync
 from faircount.protocol.roles.reissue import reissue
-from faircount.protocol.simulator import MAX_EXCHANGES, converse
+from faircount.protocol.simulator import MAX_EXCHANGES, exchange_messages
 from faircount.protocol.topologies.masked.messages import ReadyForTotal, Unrecoverable
 from faircount.protocol.topologies.two_servers.messages import AcceptedReports
 from faircount.protocol.topologies.two_stage.messages import AnnouncementReply, Election
@@ -66,10 +66,10 @@ def _later(before: Simulation) -> Simulation:
         for _ in range(MAX_EXCHANGES):
             if not world.exchange(at):
                 break
-    world.s1, out = world.s1.do(end_phase)
+    world.s1, out = world.s1.make_step(end_phase)
     world.in_transit = list(out)
     if len(before.in_transit) % 2 == 0:
-        world.s1, world.s2 = converse(world.s1, world.s2, tuple(world.in_transit))
+        world.s1, world.s2 = exchange_messages(world.s1, world.s2, tuple(world.in_transit))
     return world
 
 
@@ -180,7 +180,7 @@ def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology
 
 def _tell(s1: Coordinator, message: Signed) -> None:
     before, told = s1.copy(), s1.copy()
-    after, out = told.do(coordinator_step, message)
+    after, out = told.make_step(coordinator_step, message)
     if any(isinstance(reply, Rejection) for reply in out):
         assert after is told
         assert told == before
@@ -196,7 +196,7 @@ def test_what_an_honest_s2_says_is_adopted(topology) -> None:
             manifest = b"" if world.s2.manifest is None else encode(world.s2.manifest)
             said = tuple(statement.signed for statement in world.s2.statements)
             stands = SyncState(world.setup.params.survey, roster, manifest, said)
-            after, out = forgetful.s1.do(
+            after, out = forgetful.s1.make_step(
                 coordinator_step, sign(world.s2.key, Party.AGGREGATOR, stands)
             )
             assert not any(isinstance(reply, Rejection) for reply in out)
@@ -208,7 +208,9 @@ def test_an_invitation_that_was_exchanged_is_nobodys_on_the_roster(exchanged: bo
     world = Simulation(EXPLICIT, 5, 1)
     early, invitation = world.s1.copy(), world.setup.invitations[0]
     sealed = _later(world).s2
-    s1 = early.do(reissue, invitation.access, bytes(32))[0] if exchanged else early
-    awaiting_sync, out = s1.do(start_resync)
-    after, _ = awaiting_sync.do(coordinator_step, sealed.do(aggregator_step, out[0])[1][0])
+    s1 = early.make_step(reissue, invitation.access, bytes(32))[0] if exchanged else early
+    awaiting_sync, out = s1.make_step(start_resync)
+    after, _ = awaiting_sync.make_step(
+        coordinator_step, sealed.make_step(aggregator_step, out[0])[1][0]
+    )
     assert (after.n, after.awaiting_sync) == ((0, True) if exchanged else (5, False))

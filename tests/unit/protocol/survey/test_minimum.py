@@ -9,7 +9,7 @@ from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.protocol import MASKED, SERVERS, coordinator_step, end_phase
-from faircount.protocol.simulator import converse, play, set_up
+from faircount.protocol.simulator import exchange_messages, play, set_up
 from faircount.protocol.survey.parameters import default_dropout_allowance, default_minimum
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_servers import user
@@ -71,13 +71,13 @@ def test_one_share_that_cannot_be_decrypted_does_not_end_a_survey() -> None:
     s1 = survey.s1
     for i, invitation in enumerate(survey.invitations):
         report = user.respond(survey.params, invitation, (i % 3,), entropy).report
-        s1, _ = s1.do(
+        s1, _ = s1.make_step(
             coordinator_step,
             replace(report, encrypted_share=bytes(len(report.encrypted_share)))
             if i == 7
             else report,
         )
-    s1, s2 = converse(*(lambda s1, out: (s1, survey.s2, out))(*s1.do(end_phase)))
+    s1, s2 = exchange_messages(*(lambda s1, out: (s1, survey.s2, out))(*s1.make_step(end_phase)))
     assert s1.phase is s2.phase is Phase.PUBLISHED
     assert s1.final.message.included == 19
 

@@ -354,7 +354,7 @@ def test_a_restored_coordinator_sends_the_same_sum_with_the_same_noise(proven, m
     verified, accepted = play.send_to_s2(batch)
     play.send_to_s1(verified)
     (first,) = play.send_to_s1(accepted)
-    play.s1, (sync_request,) = saved.do(start_resync)
+    play.s1, (sync_request,) = saved.make_step(start_resync)
     # The restored coordinator has the set, and asks for the verified part again.
     (same_batch,) = play.send_to_s1(play.send_to_s2(sync_request)[0])
     assert parse(same_batch.payload) == parse(batch.payload)

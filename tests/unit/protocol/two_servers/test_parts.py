@@ -92,8 +92,8 @@ def test_a_manifest_is_a_chain_of_parts_and_everybody_is_counted_once(stage, n) 
     play = play_to_deadline(stage, n)
     found = parts(play)
     assert [len(part.entries) for part in found] == [2] * (n // 2) + [1] * (n % 2)
-    assert [part.before for part in found] == [bytes(32), *map(hash_of, found[:-1])]
-    assert [(part.number, part.more) for part in found] == [
+    assert [part.previous_hash for part in found] == [bytes(32), *map(hash_of, found[:-1])]
+    assert [(part.number, part.has_more) for part in found] == [
         (k, int(k < len(found) - 1)) for k in range(len(found))
     ]
     users = [entry.user for entry in iterate_entries(play.s1.state, play.s1.view)]
@@ -118,7 +118,7 @@ def test_parts_are_handed_on_as_they_are_made(stage) -> None:
     # The last part of the manifest is in the state.
     assert taken == [*chain.from_iterable(both[:-1]), both[-1][1]]
     assert step.rows == ()
-    play.s1 = play.s1.after(step)
+    play.s1 = play.s1.write_step(step)
     play.settle(step.messages)
     assert play.counts() == [1] * 7
 
@@ -251,8 +251,8 @@ def test_parts_come_in_order_and_from_the_first(stage) -> None:
     assert play.read_from_s2(next_request) == NextPartRequest(play.params.survey, hash_of(first), 1)
     assert refusal(play, third) is Reason.EARLY
     assert refusal(play, replace(second, number=2)) is Reason.EARLY
-    assert refusal(play, replace(first, before=hash_of(third))) is Reason.EARLY
-    assert play.send_to_s2(play.by_s1(replace(second, before=bytes(32)))) == (next_request,)
+    assert refusal(play, replace(first, previous_hash=hash_of(third))) is Reason.EARLY
+    assert play.send_to_s2(play.by_s1(replace(second, previous_hash=bytes(32)))) == (next_request,)
     assert play.send_to_s2(play.by_s1(first)) == (next_request,)
     assert play.s2.manifest is None
     assert not play.s2.ledger.charges
@@ -309,7 +309,7 @@ def test_a_replaced_part_does_not_count(stage) -> None:
     (answer,) = play.send_to_s2(play.by_s1(invented))
     assert play.read_from_s2(answer).recorded == hash_of(invented)
     rest = [replace(entry, mac=bytes(32)) for entry in third.entries]
-    end = replace(third, before=hash_of(invented), entries=rest)
+    end = replace(third, previous_hash=hash_of(invented), entries=rest)
     assert refusal(play, end) is Reason.TOO_FEW
     assert play.s2.manifest is None
     assert not play.s2.ledger.charges
@@ -357,7 +357,7 @@ def test_parts_that_the_aggregator_refuses(stage, spoil) -> None:
                 play.params, [entries[0], replace(entries[0], public_key=bytes(32)), *entries[1:]]
             )
         ),
-        "empty end": [parts(play)[0], replace(parts(play)[1], entries=(), more=0)],
+        "empty end": [parts(play)[0], replace(parts(play)[1], entries=(), has_more=0)],
         "two keys": list(
             split_into_parts(
                 play.params, [*entries[:5], replace(entries[5], public_key=entries[0].public_key)]
@@ -535,7 +535,9 @@ def test_no_encrypted_share_leaves_before_the_reservation(stage) -> None:
 
 def test_no_encrypted_share_leaves_after_the_coordinator_aborted(stage) -> None:
     play = play_to_deadline(stage)
-    play.s1 = play.s1.after(Step(*coordinator.request_abort(play.s1.state, Ending(EndCode.OWNER))))
+    play.s1 = play.s1.write_step(
+        Step(*coordinator.request_abort(play.s1.state, Ending(EndCode.OWNER)))
+    )
     for part in parts(play):
         answers = play.send_to_s2(play.by_s1(part))
     play.send_to_s1(answers[0])
@@ -812,23 +814,23 @@ def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
     elif spoil == "size":
         first = replace(earlier[0], entries=everybody[:1])
         earlier = [first]
-        last = replace(last, number=1, before=hash_of(first))
+        last = replace(last, number=1, previous_hash=hash_of(first))
     elif spoil == "more":
         (*earlier, last) = split_into_parts(play.params, everybody)
-        last = replace(last, more=1)
+        last = replace(last, has_more=1)
     elif spoil == "no more":
-        first = replace(earlier[0], entries=everybody[:1], more=0)
+        first = replace(earlier[0], entries=everybody[:1], has_more=0)
         earlier = [first]
-        last = replace(last, number=1, before=hash_of(first))
+        last = replace(last, number=1, previous_hash=hash_of(first))
     elif spoil == "numbers":
         last = replace(last, number=5)
     elif spoil == "two first parts":
         # The chain leads to the second of them, and the first one would be read in its place.
         unchecked = replace(earlier[0], entries=[everybody[1]] * 2)
-        last = replace(last, before=hash_of(earlier[0]))
+        last = replace(last, previous_hash=hash_of(earlier[0]))
         earlier = [unchecked, earlier[0]]
     elif spoil == "another part before":
-        last = replace(last, before=hash_of(earlier[0]))
+        last = replace(last, previous_hash=hash_of(earlier[0]))
     reservation = Reservation(
         play.params.survey, hash_of(last), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed_value
     )
@@ -857,7 +859,7 @@ def test_a_restored_coordinator_adopts_all_parts(stage) -> None:
     for part in parts(play):
         play.send_to_s2(play.by_s1(part))
     hashes = earlier_hashes(play.s1)
-    play.s1, out = old.do(coordinator.start_resync)
+    play.s1, out = old.make_step(coordinator.start_resync)
     play.settle(out)
     assert earlier_hashes(play.s1) == hashes
     assert play.counts() == [1] * 7
@@ -870,7 +872,7 @@ def test_a_restored_coordinator_gets_a_long_manifest_part_by_part(stage) -> None
     play.deadline()
     for part in parts(play):
         play.send_to_s2(play.by_s1(part))
-    play.s1, waiting = old.do(coordinator.start_resync)
+    play.s1, waiting = old.make_step(coordinator.start_resync)
     waiting = list(waiting)
     sizes = []
     while waiting:
@@ -915,7 +917,7 @@ def test_a_part_counts_only_under_its_own_number(stage) -> None:
 
     assert verify(last, first, second) == (hash_of(first), hash_of(second))
     # The first part in place of the second one: the chain ends, and a part is missing.
-    assert verify(replace(last, before=hash_of(first)), first, first) is None
+    assert verify(replace(last, previous_hash=hash_of(first)), first, first) is None
 
 
 def test_a_part_that_nobody_asked_for_is_ignored(stage) -> None:
@@ -946,7 +948,7 @@ def test_a_restored_coordinator_that_lost_early_reports_aborts(stage) -> None:
     play.deadline()
     for part in parts(play):
         play.send_to_s2(play.by_s1(part))
-    play.s1, out = old.do(coordinator.start_resync)
+    play.s1, out = old.make_step(coordinator.start_resync)
     play.settle(out)
     assert play.s1.phase is Phase.ABORTED
     assert play.s1.final.message.spent == 1
@@ -955,7 +957,7 @@ def test_a_restored_coordinator_that_lost_early_reports_aborts(stage) -> None:
 def test_an_aggregator_restored_between_parts_aborts_as_spent(stage) -> None:
     play, batch = play_to_reservation(stage)
     play.send_to_s2(batch)
-    play.s2, out = play.s2.do(abort_after_restore)
+    play.s2, out = play.s2.make_step(abort_after_restore)
     play.settle(out)
     assert (play.s1.phase, play.s1.final.message.spent) == (Phase.ABORTED, 1)
 

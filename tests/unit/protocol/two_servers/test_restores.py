@@ -128,7 +128,7 @@ def test_a_restored_aggregator_aborts_and_charges_what_was_live(stage, steps) ->
     out = play.deadline()
     for _ in range(steps):
         out = play.send_to_s1(play.send_to_s2(out[0])[0])
-    play.s2, aborted = play.s2.do(aggregator.abort_after_restore)
+    play.s2, aborted = play.s2.make_step(aggregator.abort_after_restore)
     play.settle(aborted)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.closed
@@ -159,7 +159,7 @@ def test_a_restored_aggregator_closes_its_population_even_if_the_survey_is_over(
     play = stage(S)
     play.answer_all()
     play.settle(play.deadline())
-    after, out = play.s2.do(aggregator.abort_after_restore)
+    after, out = play.s2.make_step(aggregator.abort_after_restore)
     assert (after.phase, out) == (Phase.PUBLISHED, ())
     assert after.ledger.closed
     assert after.ledger.find(play.setup.params.survey).status is Status.SPENT
@@ -187,5 +187,5 @@ def test_a_survey_that_was_charged_before_a_restore_cannot_run_again(stage) -> N
     )
     assert not reopened.closed
     fresh = play.setup.s2.replace_fields(ledger=reopened)
-    _, (refused,) = fresh.do(aggregator_step, manifest)
+    _, (refused,) = fresh.make_step(aggregator_step, manifest)
     assert play.read_from_s2(refused).reason == Reason.CLOSED

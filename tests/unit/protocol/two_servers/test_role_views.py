@@ -182,14 +182,18 @@ class Run:
                 # A dishonest coordinator stands by the verifier shares that it has sent.
                 own_shares = unpack_shares(self.batch.verifier_shares)
                 patch.setattr(part_reports, "compute_verifier_shares", lambda *_: own_shares)
-            s1, _ = s1.do(coordinator_step, sign(self.s2[0].key, Party.AGGREGATOR, self.verified))
-            _, out = s1.do(coordinator_step, sign(self.s2[0].key, Party.AGGREGATOR, accepted))
+            s1, _ = s1.make_step(
+                coordinator_step, sign(self.s2[0].key, Party.AGGREGATOR, self.verified)
+            )
+            _, out = s1.make_step(
+                coordinator_step, sign(self.s2[0].key, Party.AGGREGATOR, accepted)
+            )
         return parse(out[0].payload)
 
     def result(self, bit: int) -> Any:
         """The counts that the aggregator, whose noise is this bit, publishes."""
         sent = sign(self.s1.key, Party.COORDINATOR, self.sum(0))
-        return parse(self.s2[bit].copy().do(aggregator_step, sent)[1][0].payload).counts
+        return parse(self.s2[bit].copy().make_step(aggregator_step, sent)[1][0].payload).counts
 
 
 def unpack_shares(packed: bytes) -> np.ndarray:
@@ -230,16 +234,16 @@ class Crowd:
         """Run the roles from the first report to the accepted reports."""
         s1 = self.s1.copy()
         for number, report in enumerate(self.reports):
-            s1, _ = s1.do(
+            s1, _ = s1.make_step(
                 coordinator_step, replace(report, share=deviation.share(report.share, number))
             )
-        s1, (manifest,) = s1.do(end_phase)
-        s2, (reservation,) = self.s2.copy().do(aggregator_step, manifest)
-        s1, (batch,) = s1.do(coordinator_step, reservation)
+        s1, (manifest,) = s1.make_step(end_phase)
+        s2, (reservation,) = self.s2.copy().make_step(aggregator_step, manifest)
+        s1, (batch,) = s1.make_step(coordinator_step, reservation)
         changed = deviation.batch(parse(batch.payload))
         sent = sign(s1.key, Party.COORDINATOR, changed)
         (first, out), (second, _) = (
-            s2.copy().replace_fields(noise_secret=bytes([bit])).do(aggregator_step, sent)
+            s2.copy().replace_fields(noise_secret=bytes([bit])).make_step(aggregator_step, sent)
             for bit in (0, 1)
         )
         verified, accepted = (parse(statement.payload) for statement in out)

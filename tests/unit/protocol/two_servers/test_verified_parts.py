@@ -13,7 +13,7 @@ from stored_rows import spoil
 
 from faircount.protocol import SERVERS, aggregator_step, resume
 from faircount.protocol.roles import coordinator
-from faircount.protocol.roles.rows import MemoryRows, RowsWith, StepRows, part_key
+from faircount.protocol.roles.rows import MemoryRows, PrecomputedReader, StepRows, part_key
 from faircount.protocol.roles.stored import encode_state
 from faircount.protocol.survey.endings import NOT_CONFIRMED, EndCode, Ending
 from faircount.protocol.survey.phases import Phase
@@ -246,7 +246,7 @@ def restored(stage):
         answers = play.send_to_s2(play.by_s1(part))
     play.send_to_s1(answers[0])
     verify_all(play, (2, 0, 1))
-    play.s1, out = saved.do(coordinator.start_resync)
+    play.s1, out = saved.make_step(coordinator.start_resync)
     return play, out
 
 
@@ -552,7 +552,7 @@ def test_work_done_ahead_gives_the_same_step(stage, order, monkeypatch) -> None:
         plain = aggregator_step(play.s2.state, batches[number], play.s2.rows)
         with monkeypatch.context() as patch:
             patch.setattr(PartVerifier, "verify", refuse_to_verify)
-            reader = RowsWith(play.s2.rows, computed[number])
+            reader = PrecomputedReader(play.s2.rows, computed[number])
             step = aggregator_step(play.s2.state, batches[number], reader)
         assert (step.messages, step.rows, step.scrubbed) == (
             plain.messages,
@@ -560,7 +560,7 @@ def test_work_done_ahead_gives_the_same_step(stage, order, monkeypatch) -> None:
             plain.scrubbed,
         )
         assert encode_state(step.state) == encode_state(plain.state)
-        play.s2 = play.s2.after(step)
+        play.s2 = play.s2.write_step(step)
     play.settle(resume(play.s1.state, play.s1.rows))
     assert play.counts() == [1] * 6
 
@@ -575,11 +575,11 @@ def test_work_done_for_another_batch_is_not_used(proven) -> None:
     computed = work.rows(work.run())
     assert computed.count("part_verifications") == 1
     plain = aggregator_step(play.s2.state, batch, play.s2.rows)
-    step = aggregator_step(play.s2.state, batch, RowsWith(play.s2.rows, computed))
+    step = aggregator_step(play.s2.state, batch, PrecomputedReader(play.s2.rows, computed))
     assert (step.messages, step.rows) == (plain.messages, plain.rows)
     # The other batch itself is judged by it, and none of its reports is valid.
     (found,) = aggregator_step(
-        play.s2.state, play.by_s1(other), RowsWith(play.s2.rows, computed)
+        play.s2.state, play.by_s1(other), PrecomputedReader(play.s2.rows, computed)
     ).rows
     assert found.value.members == bitmap([], 2)
 
@@ -592,7 +592,7 @@ def test_work_for_a_part_that_was_verified_meanwhile_changes_nothing(proven) -> 
     work = work_ahead(play, other)
     computed = work.rows(work.run())
     first = play.send_to_s2(batch)
-    step = aggregator_step(play.s2.state, other, RowsWith(play.s2.rows, computed))
+    step = aggregator_step(play.s2.state, other, PrecomputedReader(play.s2.rows, computed))
     assert (step.messages, step.rows, step.state) == (first, (), play.s2.state)
 
 
@@ -620,7 +620,7 @@ def test_work_without_a_result_leaves_the_refusal_to_the_step(proven) -> None:
     work = work_ahead(play, message)
     computed = work.rows(work.run())
     assert computed == MemoryRows()
-    step = aggregator_step(play.s2.state, message, RowsWith(play.s2.rows, computed))
+    step = aggregator_step(play.s2.state, message, PrecomputedReader(play.s2.rows, computed))
     assert play.read_from_s2(step.messages[0]).reason == Reason.MALFORMED
     assert step.rows == ()
 

@@ -150,8 +150,8 @@ def test_two_workers_at_one_deadline(two_stage) -> None:
     for i in play.people:
         play.act(i)
     seen = play.s1.phase_attempt
-    play.s1, _ = play.s1.do(end_phase, seen)
-    play.s1, out = play.s1.do(end_phase, seen)
+    play.s1, _ = play.s1.make_step(end_phase, seen)
+    play.s1, out = play.s1.make_step(end_phase, seen)
     assert (play.s1.phase, out) == (Phase.SUBMITTING, ())
     play.finish()
     assert play.counts() == ALL
@@ -188,7 +188,7 @@ def test_a_coordinator_restored_before_its_request_adopts_the_election(two_stage
     backup = copy.deepcopy(play.s1)
     play.indicate()
     election = two_stage_state(play.s1).election
-    play.s1, sync_request = backup.do(coordinator.start_resync)
+    play.s1, sync_request = backup.make_step(coordinator.start_resync)
     # No phase ends before the coordinator has synchronized.
     assert play.deadline() == sync_request
     play.settle(sync_request)
@@ -297,7 +297,7 @@ def test_a_restored_aggregator_aborts(two_stage) -> None:
     play = two_stage("shared")
     (manifest,) = play.phase()
     play.send_to_s2(manifest)
-    play.s2, out = play.s2.do(aggregator.abort_after_restore)
+    play.s2, out = play.s2.make_step(aggregator.abort_after_restore)
     play.settle(out)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
 

@@ -43,7 +43,7 @@ class WorkAhead(Protocol):
         """Do the work, in any process."""
 
     def rows(self, result: bytes) -> MemoryRows:
-        """The rows that the step reads in place of doing the work (`RowsWith`)."""
+        """The rows that the step reads in place of doing the work (`PrecomputedReader`)."""
 
 
 class AggregatorRules:

@@ -31,10 +31,10 @@ from faircount.protocol.roles.coordinator.state import (
 )
 from faircount.protocol.roles.coordinator.steps import (
     abort_without_aggregator,
-    messages_now,
     request_abort,
-    request_hashes_now,
     to_aggregator,
+    unanswered_messages,
+    unanswered_request_hashes,
 )
 from faircount.protocol.roles.rows import RowReader, RowSink, Step, StepRows
 from faircount.protocol.roles.sync import AggregatorHistory, verify_sync
@@ -112,13 +112,13 @@ def end_phase(
     # Of two workers that notice one deadline, the second finds another phase than it has seen.
     is_over = s.final is not None or s.awaiting_sync or seen not in (None, s.phase_attempt)
     if handler is None or is_over:
-        return rows.step(s, messages_now(s, rows))
+        return rows.step(s, unanswered_messages(s, rows))
     return rows.step(*handler(s, rows))
 
 
 def resume(s: Coordinator, reader: RowReader) -> Out:
     """The messages that the aggregator has not answered yet, to be sent again; changes nothing."""
-    return messages_now(s, StepRows(reader))
+    return unanswered_messages(s, StepRows(reader))
 
 
 def start_resync(s: Coordinator, reader: RowReader) -> Step[Coordinator]:
@@ -171,7 +171,7 @@ def _on_signed(s: Coordinator, rows: StepRows, message: Signed) -> Change:
     try:
         after, out = _on_statement(s, rows, statement)
         if not out and after is not s:
-            out = messages_now(after, rows)
+            out = unanswered_messages(after, rows)
     except ProtocolError:
         # No transition leads from this phase to the one that the statement implies.
         why = "this statement does not follow from those before it"
@@ -209,7 +209,7 @@ def _is_out_of_step(s: Coordinator, rows: StepRows, refusal: Refusal) -> bool:
     """
     if refusal.reason not in (Reason.CONFLICT, Reason.WRONG_DIGEST) or s.reservation is None:
         return False
-    return refusal.request_hash in request_hashes_now(s, rows)
+    return refusal.request_hash in unanswered_request_hashes(s, rows)
 
 
 def adopt(s: Coordinator, rows: StepRows, message: SyncState) -> Change:
@@ -245,7 +245,7 @@ def adopt(s: Coordinator, rows: StepRows, message: SyncState) -> Change:
         return s, (reject(Reason.MALFORMED, why),)
     if _lacks_reports(after, rows):
         return request_abort(after, Ending(EndCode.REPORTS_LOST, (), "in a restore"))
-    return after, out or messages_now(after, rows)
+    return after, out or unanswered_messages(after, rows)
 
 
 def _lacks_reports(s: Coordinator, rows: StepRows) -> bool:

@@ -24,9 +24,9 @@ from faircount.protocol.roles.coordinator.state import Change, Coordinator, Out,
 from faircount.protocol.roles.coordinator.steps import (
     abort_without_aggregator,
     request_abort,
-    request_hashes_now,
     roster_proposal,
     to_aggregator,
+    unanswered_request_hashes,
     withdraw,
 )
 from faircount.protocol.roles.rows import StepRows
@@ -100,7 +100,7 @@ class CoordinatorRules(ABC):
     # --- what the common code asks
 
     @abstractmethod
-    def pending(self, s: Coordinator, rows: StepRows) -> Out:
+    def unanswered_messages(self, s: Coordinator, rows: StepRows) -> Out:
         """The messages that the aggregator has not answered yet."""
 
     @abstractmethod
@@ -201,7 +201,7 @@ class CoordinatorRules(ABC):
         """
         # check: set-before-shares - an aggregator that denies its progress stalls the survey
         if s.phase not in FINAL and s.accepted is not None and message.reason == Reason.EARLY:
-            if message.request_hash not in request_hashes_now(s, rows):
+            if message.request_hash not in unanswered_request_hashes(s, rows):
                 return s, ()
             why = "it named reports to add up before it had come so far"
             return abort_without_aggregator(s, rows, aggregator_contradiction(why))

@@ -10,7 +10,7 @@ A topology builds its handlers from these functions:
     request_abort                            ask the aggregator to end the survey
     abort_without_aggregator                 end it at once: the aggregator is dishonest or gone
 
-The state does not record what was sent. `messages_now` computes from state and rows what the
+The state does not record what was sent. `unanswered_messages` computes from state and rows what the
 aggregator may have missed, so that after a crash the same messages are sent again.
 """
 
@@ -59,7 +59,7 @@ _REPLACED = (
 )
 
 
-def messages_now(s: Coordinator, rows: StepRows) -> Out:
+def unanswered_messages(s: Coordinator, rows: StepRows) -> Out:
     """The messages that the aggregator has not answered yet, in the current state."""
     if s.final is not None:
         # A request to abort waits for the final statement; a final statement needs no answer.
@@ -71,14 +71,14 @@ def messages_now(s: Coordinator, rows: StepRows) -> Out:
     if s.phase is Phase.COUNTING and s.reservation is not None and not s.rules.is_complete(s, rows):
         _, out = request_abort(s, Ending(EndCode.REPORTS_LOST))
         return out
-    return s.rules.pending(s, rows)
+    return s.rules.unanswered_messages(s, rows)
 
 
-def request_hashes_now(s: Coordinator, rows: StepRows) -> list[bytes]:
+def unanswered_request_hashes(s: Coordinator, rows: StepRows) -> list[bytes]:
     """Hashes of the current messages to the aggregator, by which its refusals name them."""
     return [
         sha256(message.payload).digest()
-        for message in messages_now(s, rows)
+        for message in unanswered_messages(s, rows)
         if isinstance(message, Signed)
     ]
 
@@ -185,7 +185,7 @@ def admit_participant(s: Coordinator, rows: StepRows, message: Any) -> bytes | R
     if user in rows.withdrawn and not _is_on_roster(s, user):
         return reject(Reason.CLOSED, _WITHDRAWN)
     # A key under two ids would let one client act as two participants.
-    if not is_canonical_key(public_key) or not rows.public_keys.fits(public_key, user):
+    if not is_canonical_key(public_key) or not rows.public_keys.accepts(public_key, user):
         why = "a public key is canonical and belongs to one participant: make a new one"
         return reject(Reason.MALFORMED, why)
     is_full = len(rows.first_messages) >= s.params.n_max and user not in rows.first_messages
@@ -197,17 +197,17 @@ def admit_participant(s: Coordinator, rows: StepRows, message: Any) -> bytes | R
 
 
 def store_first_message(
-    s: Coordinator, rows: StepRows, user: bytes, message: Any, *, open_: bool
+    s: Coordinator, rows: StepRows, user: bytes, message: Any, *, phase_is_open: bool
 ) -> Change:
     """Store a participant's enrolment or report, once; the same bytes again are acknowledged.
 
-    open_: whether the phase takes new participants
+    phase_is_open: whether the phase takes new participants
     """
-    if not (open_ and s.final is None) and user not in rows.first_messages:
+    if not (phase_is_open and s.final is None) and user not in rows.first_messages:
         return s, (reject(Reason.LATE, "the survey takes no more participants"),)
     # After the end only hashes are left: what was deleted must not be stored again.
     if s.phase in FINAL:
-        is_accepted = rows.first_messages.fits(user, message)
+        is_accepted = rows.first_messages.accepts(user, message)
     else:
         is_accepted = rows.first_messages.put(user, message, kept=message.device_key)
     if not is_accepted:
@@ -239,14 +239,14 @@ def credential_problem(
 
 
 def upload(
-    s: Coordinator, rows: StepRows, message: Any, *, made_for: int | bytes, open_: bool
+    s: Coordinator, rows: StepRows, message: Any, *, made_for: int | bytes, phase_is_open: bool
 ) -> Change:
     """Store an authenticated participant's message, once.
 
     The same bytes again are acknowledged at any time, even late.
 
     made_for: the attempt or digest that the message belongs to, part of its key
-    open_: whether the phase takes new messages
+    phase_is_open: whether the phase takes new messages
     """
     problem = credential_problem(s, rows, message.index, message.credential)
     if problem is not None:
@@ -255,11 +255,11 @@ def upload(
     if has_withdrawn(s, rows, message.index):
         return s, (reject(Reason.CLOSED, _WITHDRAWN),)
     key = (message.tag, made_for, message.index)
-    is_open = open_ and s.final is None
+    is_open = phase_is_open and s.final is None
     if key not in rows.uploads and not is_open:
         return s, (reject(Reason.LATE, "this phase takes no new messages"),)
     # Damaged bytes are repaired only while the phase is open: later, others may have received them.
-    accept = rows.uploads.put if is_open else rows.uploads.fits
+    accept = rows.uploads.put if is_open else rows.uploads.accepts
     if not accept(key, message):
         why = "another message was sent before; the first one counts"
         return s, (reject(Reason.CONFLICT, why),)

@@ -99,7 +99,9 @@ class ExplicitCoordinator(PeersCoordinator):
         ):
             problem = f"{s.n - 1} encrypted shares of {size} bytes are needed"
             return s, (reject(Reason.MALFORMED, problem),)
-        return coordinator.upload(s, rows, message, made_for=0, open_=s.phase is Phase.SHARING)
+        return coordinator.upload(
+            s, rows, message, made_for=0, phase_is_open=s.phase is Phase.SHARING
+        )
 
     def take_sum(self, s: Coordinator, rows: StepRows, message: PeerSum) -> coordinator.Change:
         """Store a member's sum for the current attempt, made over the current set.
@@ -113,7 +115,9 @@ class ExplicitCoordinator(PeersCoordinator):
             problem = "the vector or the encrypted seed does not have the form of this survey"
             return s, (reject(Reason.MALFORMED, problem),)
         is_expected = _is_of_attempt(s, message) and message.set_digest == current_set(s).set_digest
-        return coordinator.upload(s, rows, message, made_for=message.set_digest, open_=is_expected)
+        return coordinator.upload(
+            s, rows, message, made_for=message.set_digest, phase_is_open=is_expected
+        )
 
     def take_complaint(
         self, s: Coordinator, rows: StepRows, message: Complaint
@@ -138,7 +142,9 @@ class ExplicitCoordinator(PeersCoordinator):
             # check: complaint-first-attempt - complaints kept back for later use up all attempts
             and message.attempt == 1
         )
-        return coordinator.upload(s, rows, message, made_for=message.attempt, open_=is_expected)
+        return coordinator.upload(
+            s, rows, message, made_for=message.attempt, phase_is_open=is_expected
+        )
 
     def next_task(self, s: Coordinator, rows: StepRows, index: int) -> Message | None:
         """Share, or take part in the current attempt."""
@@ -162,7 +168,7 @@ class ExplicitCoordinator(PeersCoordinator):
         senders = [j for j in s.members if coordinator.has_upload(s, rows, PeerSum, set_digest, j)]
         if len(senders) == len(s.members):
             after = _fix_manifest(s, rows)
-            return after, self.pending(after, rows)
+            return after, self.unanswered_messages(after, rows)
         alive = set(senders)
         removed = set(_explicit_state(s).removed)
         for j in s.members:

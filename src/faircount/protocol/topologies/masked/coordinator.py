@@ -149,7 +149,9 @@ class MaskedCoordinator(PeersCoordinator):
         if not is_canonical_key(message.mask_key) or message.mask_key in rows.public_keys:
             problem = "a mask key is canonical, not of low order, and used once"
             return s, (reject(Reason.MALFORMED, problem),)
-        return coordinator.upload(s, rows, message, made_for=0, open_=s.phase is Phase.SHARING)
+        return coordinator.upload(
+            s, rows, message, made_for=0, phase_is_open=s.phase is Phase.SHARING
+        )
 
     def end_sharing(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
         """Form the first set: connected members who shared a key, with t neighbours each."""
@@ -200,7 +202,9 @@ class MaskedCoordinator(PeersCoordinator):
             and message.set_digest == masked.set_digest
             and message.keys_digest == _keys_around(s, rows, message.index)
         )
-        return coordinator.upload(s, rows, message, made_for=message.set_digest, open_=is_expected)
+        return coordinator.upload(
+            s, rows, message, made_for=message.set_digest, phase_is_open=is_expected
+        )
 
     def end_submitting(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
         """Fix the manifest over the largest connected part of those who sent, or begin again."""
@@ -240,7 +244,7 @@ class MaskedCoordinator(PeersCoordinator):
         )
         s = replace(s, topology_state=masked)
         after = coordinator.with_manifest(s, manifest, Phase.COUNTING)
-        return after, self.pending(after, rows)
+        return after, self.unanswered_messages(after, rows)
 
     def manifest_places(self, s: Coordinator) -> Sequence[int]:
         """Those who had sent their vectors when the manifest was fixed."""
@@ -288,7 +292,9 @@ class MaskedCoordinator(PeersCoordinator):
         if is_expected and len(message.encrypted_share) != dropped * KEY_BYTES + OVERHEAD:
             problem = "one message key for each dropped neighbour is needed"
             return s, (reject(Reason.MALFORMED, problem),)
-        return coordinator.upload(s, rows, message, made_for=message.set_digest, open_=is_expected)
+        return coordinator.upload(
+            s, rows, message, made_for=message.set_digest, phase_is_open=is_expected
+        )
 
     def end_unmasking(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
         """Send the unmask shares that came; the aggregator decides whether they are enough.
@@ -296,7 +302,7 @@ class MaskedCoordinator(PeersCoordinator):
         From now on no more are taken: a batch must have the same bytes when it is sent again.
         """
         after = replace(s, topology_state=replace(masked_state(s), unmasking_closed=True))
-        return after, self.pending(after, rows)
+        return after, self.unanswered_messages(after, rows)
 
     def on_ready(
         self, s: Coordinator, rows: StepRows, message: ReadyForTotal, _: Statement
@@ -319,11 +325,11 @@ class MaskedCoordinator(PeersCoordinator):
 
     # --- called by the code that all topologies share
 
-    def pending(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
+    def unanswered_messages(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
         """The unmask shares while the aggregator combines keys; else the manifest or the total."""
         if s.phase is Phase.UNMASKING and masked_state(s).unmasking_closed:
             return (coordinator.to_aggregator(s, unmask_batch(s, rows)),)
-        return super().pending(s, rows)
+        return super().unanswered_messages(s, rows)
 
     def adopt_manifest(
         self, s: Coordinator, rows: StepRows, manifest: Message

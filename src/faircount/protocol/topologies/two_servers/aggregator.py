@@ -48,9 +48,9 @@ from faircount.protocol.topologies.two_servers.messages import (
     BatchManifest,
     ManifestEntry,
     NextPartRequest,
-    PartVerification,
     RecordedPart,
     RecordedPartRequest,
+    StoredVerification,
     VerifiedPart,
     hash_of_verified,
 )
@@ -170,7 +170,7 @@ class TwoServersAggregator(AggregatorRules):
         rows.authentic_entries.overwrite(part_key(manifest.number), bits_of(np.array(authentic)))
         authentic_entries = (*progress.authentic_entries, sum(authentic))
         begun = replace(s, topology_state=progress)
-        if manifest.more:
+        if manifest.has_more:
             earlier = (*progress.earlier, part_hash)
             last_users = (*progress.last_users, manifest.entries[-1].user)
             state = ServersProgress(
@@ -203,7 +203,7 @@ class TwoServersAggregator(AggregatorRules):
             return s, (reject(Reason.MALFORMED, "the manifest has no such part"),)
         # check: part-verified-once - the coordinator repeats a part with other verifier shares
         if s.phase is not Phase.COUNTING or _progress(s).is_verified(batch.number):
-            return s, _answers_about(s, rows, batch.number)
+            return s, _part_replies(s, rows, batch.number)
         # Decoded once: every entry is looked at several times below.
         entries = tuple(get_part(s, rows, batch.number).entries)
         if not _are_shares_of(entries, batch.encrypted_shares):
@@ -308,7 +308,7 @@ def _part_problem(
     recorded = len(progress.earlier)
     before = progress.earlier[-1] if progress.earlier else NO_PART_BEFORE
     # check: parts-in-order - the coordinator exchanges a part that was checked
-    if (manifest.number, manifest.before) != (recorded, before):
+    if (manifest.number, manifest.previous_hash) != (recorded, before):
         if 0 < manifest.number == recorded:
             return _request_part(s, before, recorded)
         return reject(Reason.EARLY, "send the parts of a manifest in order, from the first")
@@ -398,7 +398,7 @@ def _verify_batch(
     batch_hash = sha256(encode(batch)).digest()
     # Another process may have verified it before this step.
     verification = rows.part_verifications.get(key)
-    if not isinstance(verification, PartVerification) or verification.batch_hash != batch_hash:
+    if not isinstance(verification, StoredVerification) or verification.batch_hash != batch_hash:
         authentic = rows.authentic_entries[key]
         verification = PartVerifier.of(s).verify(entries, authentic, batch)
     if verification is None:
@@ -415,7 +415,7 @@ def _verify_batch(
         if fixed.phase in FINAL:
             return fixed, out
         after = fixed
-    return after, _answers_about(after, rows, batch.number)
+    return after, _part_replies(after, rows, batch.number)
 
 
 def _count_parts(s: Aggregator, rows: StepRows, progress: ServersProgress) -> ServersProgress:
@@ -439,7 +439,7 @@ def _count_parts(s: Aggregator, rows: StepRows, progress: ServersProgress) -> Se
     return progress
 
 
-def _answers_about(s: Aggregator, rows: StepRows, number: int) -> tuple[Message, ...]:
+def _part_replies(s: Aggregator, rows: StepRows, number: int) -> tuple[Message, ...]:
     """What the coordinator is told about a part that is verified, and what it should do next."""
     answers = list[Message]()
     if s.params.proven:
@@ -453,10 +453,10 @@ def _answers_about(s: Aggregator, rows: StepRows, number: int) -> tuple[Message,
     return tuple(answers)
 
 
-def _verification(rows: StepRows, number: int) -> PartVerification:
+def _verification(rows: StepRows, number: int) -> StoredVerification:
     """What was stored about a part that is verified."""
     stored = rows.part_verifications[part_key(number)]
-    if not isinstance(stored, PartVerification):
+    if not isinstance(stored, StoredVerification):
         raise KeyError(number)
     return stored
 

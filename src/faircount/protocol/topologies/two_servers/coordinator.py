@@ -151,7 +151,7 @@ class TwoServersCoordinator(CoordinatorRules):
             why = "the share or the encrypted share does not have the form of this survey"
             return s, (reject(Reason.MALFORMED, why),)
         return coordinator.store_first_message(
-            s, rows, user, message, open_=s.phase is Phase.SUBMITTING
+            s, rows, user, message, phase_is_open=s.phase is Phase.SUBMITTING
         )
 
     def fix_manifest(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
@@ -164,9 +164,9 @@ class TwoServersCoordinator(CoordinatorRules):
         copier = ReportCopier(s, rows)
         for part in split_into_parts(s.params, copier.entries()):
             if part.number:
-                earlier.append(part.before)
+                earlier.append(part.previous_hash)
             # There is no manifest yet, so nothing is lost if this step is not written.
-            if part.more:
+            if part.has_more:
                 rows.manifest_parts.stream(part_key(part.number), part)
             if copier.makes_copies:
                 copy = copier.take(len(part.entries))
@@ -176,7 +176,7 @@ class TwoServersCoordinator(CoordinatorRules):
             return coordinator.request_abort(s, too_few_responses(part.size, s.params.minimum))
         with_parts = replace(s, topology_state=ServersState(tuple(earlier), copies=tuple(copies)))
         after = coordinator.with_manifest(with_parts, part, Phase.COUNTING)
-        return after, self.pending(after, rows)
+        return after, self.unanswered_messages(after, rows)
 
     def on_reservation(
         self, s: Coordinator, rows: StepRows, message: Reservation, statement: Statement
@@ -198,7 +198,7 @@ class TwoServersCoordinator(CoordinatorRules):
             )
         return super().on_reservation(s, rows, message, statement)
 
-    def pending(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
+    def unanswered_messages(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
         """The manifest, from the reservation on the encrypted shares, then the aggregate share.
 
         The manifest begins with its first part, the encrypted shares with the first part that the

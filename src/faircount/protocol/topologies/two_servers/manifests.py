@@ -85,7 +85,7 @@ def last_missing_part(kept: StoredParts, part: BatchManifest) -> int | None:
     """The number of the last part before this one that is not stored; None if all of them are."""
     while part.number:
         before = kept.get(part_key(part.number - 1))
-        if not isinstance(before, BatchManifest) or _hash(before) != part.before:
+        if not isinstance(before, BatchManifest) or _hash(before) != part.previous_hash:
             return part.number - 1
         part = before
     return None
@@ -110,13 +110,13 @@ def verify_parts(kept: StoredParts, last: BatchManifest) -> tuple[bytes, ...] | 
             or not is_successor(before, part)
         ):
             return None
-        hashes.append(part.before)
+        hashes.append(part.previous_hash)
         part = before
     is_whole = (
         is_valid_part(last)
         # check: manifest-complete - a manifest cut short leaves confirmed reports out
-        and not last.more
-        and part.before == NO_PART_BEFORE
+        and not last.has_more
+        and part.previous_hash == NO_PART_BEFORE
     )
     return tuple(reversed(hashes)) if is_whole else None
 
@@ -124,12 +124,12 @@ def verify_parts(kept: StoredParts, last: BatchManifest) -> tuple[bytes, ...] | 
 def is_successor(before: BatchManifest, part: BatchManifest) -> bool:
     """Whether a part comes directly after another one: number, hash and order of user ids."""
     is_next = before.number == part.number - 1
-    names_before = part.before == _hash(before)
+    names_before = part.previous_hash == _hash(before)
     last = before.entries[-1:]
     first = part.entries[:1]
     in_order = not last or not first or last[0].user < first[0].user
     # check: part-follows - parts of two manifests form one
-    return before.more == 1 and is_next and names_before and in_order
+    return before.has_more == 1 and is_next and names_before and in_order
 
 
 def is_valid_part(part: BatchManifest) -> bool:
@@ -139,7 +139,7 @@ def is_valid_part(part: BatchManifest) -> bool:
     coordinator's sum alone.
     """
     size = len(part.entries)
-    if part.more:
+    if part.has_more:
         right_size = size == messages.REPORTS_PER_PART
     else:
         # Only a manifest without any report has an empty part.

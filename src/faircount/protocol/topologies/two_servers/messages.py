@@ -71,9 +71,9 @@ class BatchManifest(Message):
     # Of the part, from 0.
     number: U32 = 0
     # The hash of the part before; zeros in the first one.
-    before: Hash = bytes(32)
+    previous_hash: Hash = bytes(32)
     # 1 if another part follows.
-    more: U8 = 0
+    has_more: U8 = 0
 
     @property
     def size(self) -> int:
@@ -150,7 +150,7 @@ class AggregateShare(Message):
 
 
 @message(23, Party.AGGREGATOR)
-class PartVerification(Message):
+class StoredVerification(Message):
     """What the aggregator records about the reports of one part; kept until the end, never sent.
 
     `batch_hash` is that of the share batch. `decrypted` and `members` are bitmaps over the part:

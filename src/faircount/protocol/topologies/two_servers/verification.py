@@ -6,7 +6,7 @@
     sum       the shares of the accepted reports: all that decrypt, or all that are valid
 
 The shares themselves are forgotten with their block. What the aggregator stores about a part is a
-`PartVerification` message: bitmaps, its verifier shares, its sum, and its shares of the coins.
+`StoredVerification` message: bitmaps, its verifier shares, its sum, and its shares of the coins.
 
 Nothing here depends on other parts or on what was stored since the reservation. So several parts
 are verified at a time, in other processes, before their steps are made (`PartWork`).
@@ -29,7 +29,7 @@ from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers.messages import (
     BatchManifest,
     ManifestEntry,
-    PartVerification,
+    StoredVerification,
 )
 from faircount.protocol.topologies.two_servers.proofs import Query
 from faircount.protocol.topologies.two_servers.reports import (
@@ -66,7 +66,7 @@ class PartVerifier:
 
     def verify(
         self, entries: Sequence[ManifestEntry], authentic: bytes, batch: ShareBatch
-    ) -> PartVerification | None:
+    ) -> StoredVerification | None:
         """What is stored about a part; None if the coordinator's verifier shares are malformed.
 
         authentic: bitmap over the entries: which of them have a valid enrolment MAC
@@ -81,7 +81,7 @@ class PartVerifier:
         # Without proofs every report that decrypts counts, and nothing else is stored.
         if layout is None:
             total = pack(self._sum_shares(seeds), self.params.q)
-            return PartVerification(batch_hash, b"", decrypted, b"", total, b"")
+            return StoredVerification(batch_hash, b"", decrypted, b"", total, b"")
         coordinator_shares = unpack_verifier_shares(batch.verifier_shares, layout, len(entries))
         if coordinator_shares is None:
             return None
@@ -91,7 +91,7 @@ class PartVerifier:
             query, seeds, coordinator_shares[positions]
         )
         accepted = bitmap(np.array(positions, dtype=np.int64)[is_valid], len(entries))
-        return PartVerification(
+        return StoredVerification(
             batch_hash,
             decrypted,
             accepted,
@@ -195,7 +195,7 @@ class PartWork:
         )
 
     def run(self) -> bytes:
-        """The encoded `PartVerification`; nothing if there is none."""
+        """The encoded `StoredVerification`; nothing if there is none."""
         crypto = StandardCrypto()
         keys = crypto.keypair_from(self.encryption_secret)
         params = parse_parameters(self.published)

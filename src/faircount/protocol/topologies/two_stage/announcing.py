@@ -101,7 +101,7 @@ class AnnouncingCoordinator(PeersCoordinator):
         if is_open and not _is_usable_key(s, rows, message):
             why = "a reporter has one key, made for this, and nobody else's"
             return s, (reject(Reason.MALFORMED, why),)
-        after, out = coordinator.upload(s, rows, message, made_for=0, open_=is_open)
+        after, out = coordinator.upload(s, rows, message, made_for=0, phase_is_open=is_open)
         if not is_open or not isinstance(out[0], Acknowledgement):
             return after, out
         # From now on nobody else can report under this key.
@@ -196,10 +196,10 @@ class AnnouncingCoordinator(PeersCoordinator):
             return state.announcement
         return make_election_request(s, state.lists, len(state.order))
 
-    def pending(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
+    def unanswered_messages(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
         """While participants indicate: the current request, once the deadline has passed."""
         if s.phase is not Phase.INDICATING:
-            return super().pending(s, rows)
+            return super().unanswered_messages(s, rows)
         request = self.current_request(s)
         return () if request is None else (coordinator.to_aggregator(s, request),)
 
@@ -211,7 +211,7 @@ def _is_usable_key(s: Coordinator, rows: StepRows, message: Indicator) -> bool:
     key = message.public_key
     entry = s.roster[message.index]
     # check: reporting-key-own - a client reports under somebody else's key
-    return key != entry.public_key and rows.public_keys.fits(key, entry.user)
+    return key != entry.public_key and rows.public_keys.accepts(key, entry.user)
 
 
 def _restore_lists(s: Coordinator, rows: StepRows) -> Coordinator:
@@ -263,7 +263,7 @@ def _send_request(s: Coordinator, rows: StepRows) -> coordinator.Change:
     ):
         detail = "it had announced another election before"
         return coordinator.request_abort(s, Ending(EndCode.COORDINATOR_RESTORED, (), detail))
-    return s, s.rules.pending(s, rows)
+    return s, s.rules.unanswered_messages(s, rows)
 
 
 def _expected_reply(s: Coordinator, announcement: Announcement) -> AnnouncementReply:

@@ -104,7 +104,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
             if not _has_form(s, message.encrypted_shares, count):
                 why = "one encrypted share for each slot is needed"
                 return s, (reject(Reason.MALFORMED, why),)
-        return coordinator.upload(s, rows, message, made_for=message.attempt, open_=is_open)
+        return coordinator.upload(s, rows, message, made_for=message.attempt, phase_is_open=is_open)
 
     def end_sharing(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
         """Reporters without shares leave the set with all their items; the helpers may sum."""
@@ -138,7 +138,9 @@ class TwoStageCoordinator(AnnouncingCoordinator):
             if not is_encrypted_seed or not is_vector(message.vector, s.params.q, count):
                 why = "one element for each slot, and an encrypted seed, are needed"
                 return s, (reject(Reason.MALFORMED, why),)
-        return coordinator.upload(s, rows, message, made_for=message.request_digest, open_=is_open)
+        return coordinator.upload(
+            s, rows, message, made_for=message.request_digest, phase_is_open=is_open
+        )
 
     def on_complaint(
         self, s: Coordinator, rows: StepRows, message: SlotComplaint
@@ -152,7 +154,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
             if not named or not names_each_once or not named <= present:
                 why = "a complaint names reporters of the set, each once"
                 return s, (reject(Reason.MALFORMED, why),)
-        return coordinator.upload(s, rows, message, made_for=message.attempt, open_=is_open)
+        return coordinator.upload(s, rows, message, made_for=message.attempt, phase_is_open=is_open)
 
     def end_sums(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
         """If every slot has its sum, fix the manifest; otherwise begin another attempt.
@@ -177,7 +179,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         if leaving or dropped:
             return _begin_attempt(s, rows, leaving, dropped & set(s.members))
         after = _fix_manifest(s, rows)
-        return after, self.pending(after, rows)
+        return after, self.unanswered_messages(after, rows)
 
     def next_task(self, s: Coordinator, rows: StepRows, index: int) -> Message | None:
         """What a participant is asked for now: the indicator, shares, or sums."""
