@@ -59,13 +59,14 @@ OWNER, OPERATOR, SIGNED, ANYBODY = "owner", "operator", "signed", ""
 
 @dataclass(frozen=True)
 class Call:
-    """What routes do not say of a call: who may make it, its body, and the kinds of its answer by
-    status.
+    """What routes do not say of a call: who may make it, its body, and its answers by status.
+
+    An answer is a type of the server, or a media type, or several, separated by commas.
     """
 
     by: str = OWNER
     body: type[msgspec.Struct] | str | None = None
-    answers: dict[int, str] = field(default_factory=lambda: {200: JSON})
+    answers: dict[int, str | type[msgspec.Struct]] = field(default_factory=lambda: {200: JSON})
     query: tuple[str, ...] = ()
 
 
@@ -83,8 +84,17 @@ def description(
         "openapi": "3.1.0",
         "info": {"title": title, "version": version},
         "paths": dict(sorted(paths.items())),
-        "components": {"securitySchemes": SECURITY, "schemas": {"Problem": PROBLEM}},
+        "components": {"securitySchemes": SECURITY, "schemas": _answer_schemas(calls)},
     }
+
+
+def _answer_schemas(calls: dict[tuple[str, str], Call]) -> dict[str, Any]:
+    schemas: dict[str, Any] = {"Problem": PROBLEM}
+    for call in calls.values():
+        for kind in call.answers.values():
+            if not isinstance(kind, str):
+                schemas[kind.__name__] = _schema(kind)
+    return schemas
 
 
 def _operation(route: Route, method: str, call: Call) -> dict[str, Any]:
@@ -106,20 +116,29 @@ def _operation(route: Route, method: str, call: Call) -> dict[str, Any]:
     return made
 
 
-def _answer(kind: str) -> dict[str, Any]:
-    return {
-        "description": "Done.",
-        "content": {media_type: {"schema": {}} for media_type in kind.split(", ") if media_type},
-    }
+def _answer(kind: str | type[msgspec.Struct]) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    if not isinstance(kind, str):
+        content = {JSON: _reference(kind.__name__)}
+    elif kind:
+        content = {media_type: {"schema": {}} for media_type in kind.split(", ")}
+    return {"description": "Done.", "content": content}
 
 
 def _content(kind: str) -> dict[str, Any]:
-    return {kind: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {kind: _reference("Problem")}
+
+
+def _reference(name: str) -> dict[str, Any]:
+    return {"schema": {"$ref": f"#/components/schemas/{name}"}}
 
 
 def _body(body: type[msgspec.Struct] | str) -> dict[str, Any]:
     if isinstance(body, str):
         return {body: {"schema": {"type": "string", "format": "binary"} if body == BYTES else {}}}
-    schema = msgspec.json.schema(body)
-    named = schema["$defs"][body.__name__]
-    return {JSON: {"schema": {key: value for key, value in named.items() if key != "title"}}}
+    return {JSON: {"schema": _schema(body)}}
+
+
+def _schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    named = msgspec.json.schema(struct)["$defs"][struct.__name__]
+    return {key: value for key, value in named.items() if key != "title"}

@@ -18,6 +18,7 @@ from trial_survey import TrialSurvey, begin_client, require_success, set_up, vis
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
+from faircount.owner.answers import AGGREGATOR_STATUS, COORDINATOR_STATUS
 from faircount.protocol import SERVERS, encode
 from faircount.protocol.wire.codec import (
     FieldCodec,
@@ -31,8 +32,10 @@ from faircount.protocol.wire.codec import (
     codec_for,
 )
 from faircount.protocol.wire.signing import ChainLink, SigningKey, sign
+from faircount.server.aggregator.service import AggregatorStatus
 from faircount.server.common.signed_requests import signed_headers
 from faircount.server.common.tokens import Scope, add_token
+from faircount.server.coordinator.status import CoordinatorStatus
 
 FEW = settings(max_examples=60, suppress_health_check=list(HealthCheck), derandomize=True)
 
@@ -191,3 +194,11 @@ def test_bodies_that_are_too_long_are_refused_unread(stage: Stage) -> None:
             "coordinator", method, f"{stage.survey.path}/{path}", content=bytes(2 << 20)
         )
         assert answer.status_code == 413
+
+
+def test_whatever_an_owner_reads_of_a_status_is_described() -> None:
+    assert set(COORDINATOR_STATUS) <= set(CoordinatorStatus.__struct_fields__)
+    assert set(AGGREGATOR_STATUS) <= set(AggregatorStatus.__struct_fields__)
+    for role, name in (("coordinator", "CoordinatorStatus"), ("aggregator", "AggregatorStatus")):
+        described = descriptions()[role]["components"]["schemas"][name]["properties"]
+        assert all(field["description"].endswith(".") for field in described.values())

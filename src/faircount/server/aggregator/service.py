@@ -12,7 +12,9 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from faircount.core.entropy import SystemEntropy
 from faircount.protocol import Aggregator, Ledger, Message, RowWrite
@@ -63,6 +65,18 @@ USER_BYTES = 16
 
 MAC_KEY_BYTES = 32
 """Bytes of an enrolment MAC key, the second half."""
+
+
+class AggregatorStatus(Struct, frozen=True):
+    """What the owner may read about a survey at the aggregator."""
+
+    survey: Annotated[str, Meta(description="Id of the survey.")]
+    phase: Annotated[str, Meta(description="The phase at the aggregator, such as `counting`.")]
+    invited: Annotated[int, Meta(description="People invited.")]
+    rejections: Annotated[dict[str, int], Meta(description="Rejected messages, by reason.")]
+    operator_signature: Annotated[
+        str, Meta(description="The operator's signature of the survey's parameters, in hex.")
+    ]
 
 
 @dataclass(frozen=True)
@@ -288,20 +302,20 @@ class AggregatorService:
         async with self.server.database.read() as tx:
             return await ledger_of(tx, name, caller, for_update=False)
 
-    async def status(self, caller: Caller, survey: bytes) -> dict[str, Any]:
+    async def status(self, caller: Caller, survey: bytes) -> AggregatorStatus:
         """The phase of a survey of this owner, and how many refusals there were."""
         async with self.server.database.read() as tx:
             row = await states.find(tx, survey)
             if row is None or row.owner != caller.id:
                 raise not_found("survey")
             rejections = await self.server.count_rejections(tx, survey)
-        return {
-            "survey": survey.hex(),
-            "phase": row.phase,
-            "invited": row.invited,
-            "rejections": rejections,
-            "operator_signature": row.operators.hex(),
-        }
+        return AggregatorStatus(
+            survey=survey.hex(),
+            phase=row.phase,
+            invited=row.invited,
+            rejections=rejections,
+            operator_signature=row.operators.hex(),
+        )
 
 
 def _other_budget() -> ProblemError:

@@ -6,6 +6,7 @@ It decides when a phase ends. No security property depends on it.
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import overload
 
 Clock = Callable[[], int]
 
@@ -16,6 +17,10 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
+@overload
+def format_time(milliseconds: int) -> str: ...
+@overload
+def format_time(milliseconds: int | None) -> str | None: ...
 def format_time(milliseconds: int | None) -> str | None:
     """Format a time as in RFC 3339, in UTC; None stays None.
 

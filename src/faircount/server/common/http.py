@@ -126,8 +126,8 @@ class BytesResponse:
 
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """Build a response in JSON."""
-    return JSONResponse(value, status)
+    """Build a response in JSON, from plain values or a Struct."""
+    return JSONResponse(msgspec.to_builtins(value), status)
 
 
 def problem_response(problem: ProblemError) -> Response:

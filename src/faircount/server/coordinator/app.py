@@ -147,10 +147,10 @@ class CoordinatorCalls:
         return StreamingResponse(self._status_changes(survey), media_type="text/event-stream")
 
     async def _status_changes(self, survey: bytes) -> AsyncIterator[bytes]:
-        last: dict[str, Any] = {}
+        last: status.CoordinatorStatus | None = None
         ends_at = time.monotonic() + connection.EVENT_SECONDS
         # check: stream-time - streams of events that nobody closes keep all others out
-        while last.get("phase") not in FINAL and time.monotonic() < ends_at:
+        while (last is None or last.phase not in FINAL) and time.monotonic() < ends_at:
             try:
                 current = await status.status(self.service, survey)
             except ProblemError:

@@ -6,7 +6,9 @@ signed statement, so that nobody has to trust the coordinator for it.
 """
 
 from base64 import b64encode
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from faircount.core.questions.choices import ChoiceQuestion
 from faircount.mechanisms.server_levels import ServerLevels
@@ -27,7 +29,51 @@ from faircount.storage.database import Record
 from faircount.storage.states import SurveyRow
 
 
-async def status(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
+class CoordinatorStatus(Struct, frozen=True):
+    """What everybody may read about a survey at the coordinator. Times are in UTC (RFC 3339)."""
+
+    survey: Annotated[str, Meta(description="Id of the survey.")]
+    digest: Annotated[str, Meta(description="Hash of its parameters.")]
+    topology: Annotated[str, Meta(description="How shares travel.")]
+    phase: Annotated[str, Meta(description="The phase, such as `submitting`.")]
+    attempt: Annotated[
+        int, Meta(description="Number of the attempt to form a sum; 0 before the first.")
+    ]
+    responses: Annotated[
+        int, Meta(description="People who have enrolled or responded, without those who withdrew.")
+    ]
+    withdrawn: Annotated[int, Meta(description="People who have withdrawn their response.")]
+    invited: Annotated[int, Meta(description="People invited.")]
+    minimum: Annotated[int, Meta(description="Responses without which there is no result.")]
+    n_max: Annotated[int, Meta(description="Places: the most responses that are accepted.")]
+    opened_at: Annotated[str | None, Meta(description="When the survey was opened.")]
+    since: Annotated[str, Meta(description="When the phase began.")]
+    closes_at: Annotated[
+        str | None, Meta(description="When the phase ends, if it has a closing time.")
+    ]
+    held_since: Annotated[
+        str | None,
+        Meta(description="Since when the phase is held open, for want of responses."),
+    ]
+    extended_seconds: Annotated[
+        int, Meta(description="By how much the owner has extended this phase.")
+    ]
+    waits_for: Annotated[str, Meta(description="What the survey waits for, in words.")]
+    next: Annotated[str, Meta(description="What comes next, in words.")]
+    waiting_since: Annotated[
+        str | None, Meta(description="Since when the aggregator has not answered.")
+    ]
+    tries: Annotated[
+        int, Meta(description="How often the coordinator has asked the aggregator since.")
+    ]
+    tries_again_at: Annotated[str | None, Meta(description="When the coordinator asks it again.")]
+    problem: Annotated[
+        str, Meta(description="Why the last request to the aggregator failed; may be empty.")
+    ]
+    rejections: Annotated[dict[str, int], Meta(description="Rejected messages, by reason.")]
+
+
+async def status(s1: CoordinatorService, survey: bytes) -> CoordinatorStatus:
     """The phase of a survey, its times and its counts."""
     async with s1.server.database.read() as tx:
         row = await states.find(tx, survey)
@@ -37,13 +83,13 @@ async def status(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
             "SELECT since, next_at, tries, problem FROM outbox WHERE survey = ?", survey
         )
         rejections = await s1.server.count_rejections(tx, survey)
-    return _status_dict(row, parse_parameters(row.params), waiting, rejections)
+    return _make_status(row, parse_parameters(row.params), waiting, rejections)
 
 
-def _status_dict(
+def _make_status(
     row: SurveyRow, params: SurveyParameters, waiting: Record | None, rejections: dict[str, int]
-) -> dict[str, Any]:
-    """The status as JSON values.
+) -> CoordinatorStatus:
+    """The status of a survey.
 
     waiting: the row of the outbox, if the aggregator has not answered yet
     """
@@ -57,30 +103,30 @@ def _status_dict(
         waiting_since = format_time(waiting["since"])
         tries_again_at = format_time(waiting["next_at"])
         problem = str(waiting["problem"])
-    return {
-        "survey": row.id.hex(),
-        "digest": params.digest.hex(),
-        "topology": str(params.topology),
-        "phase": row.phase,
-        "attempt": row.attempt,
-        "responses": row.responses,
-        "withdrawn": row.withdrawn,
-        "invited": row.invited,
-        "minimum": params.minimum,
-        "n_max": params.n_max,
-        "opened_at": format_time(row.opened_at),
-        "since": format_time(row.since),
-        "closes_at": format_time(row.due_at),
-        "held_since": format_time(row.held_since),
-        "extended_seconds": row.extended,
-        "waits_for": waits_for,
-        "next": following,
-        "waiting_since": waiting_since,
-        "tries": tries,
-        "tries_again_at": tries_again_at,
-        "problem": problem,
-        "rejections": rejections,
-    }
+    return CoordinatorStatus(
+        survey=row.id.hex(),
+        digest=params.digest.hex(),
+        topology=str(params.topology),
+        phase=row.phase,
+        attempt=row.attempt,
+        responses=row.responses,
+        withdrawn=row.withdrawn,
+        invited=row.invited,
+        minimum=params.minimum,
+        n_max=params.n_max,
+        opened_at=format_time(row.opened_at),
+        since=format_time(row.since),
+        closes_at=format_time(row.due_at),
+        held_since=format_time(row.held_since),
+        extended_seconds=row.extended,
+        waits_for=waits_for,
+        next=following,
+        waiting_since=waiting_since,
+        tries=tries,
+        tries_again_at=tries_again_at,
+        problem=problem,
+        rejections=rejections,
+    )
 
 
 def _describe_progress(
