@@ -62,7 +62,8 @@ def test_the_blocks_run_as_pasted_in_an_empty_folder(
     assert "120 people counted, 3 items" in survey
     assert "Brackwater" in histogram
     assert "laplace, 800 users, 4 items" in commands
-    assert "Recommendation: run this survey" in commands
+    assert "800 users, 4 items, epsilon 1" in commands
+    assert "Recommendation: run laplace" in commands
     serving = " ".join((tmp_path / "serve.log").read_text().split())
     assert "TRIAL: both servers run on this machine" in serving
 

@@ -2,8 +2,8 @@
 
     result = histogram("answers.csv", "city", epsilon=1.0, domain=["Aldmoor", "Brackwater"])
 
-Every row acts as a user of the full protocol, and secret shares are really made. Cells become
-answers in `prepare`, the mechanism is planned in `terms`, and `run` draws the noise.
+Every row acts as a user. Cells become answers in `prepare`, the mechanism is planned in `terms`, and
+`run` draws the noise; it says when shares are made and when messages are sent.
 """
 
 from collections.abc import Callable, Mapping, Sequence

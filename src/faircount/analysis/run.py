@@ -1,9 +1,11 @@
-"""Run a whole survey in memory: every answer acts as a user, and secret shares are really made.
+"""Run a whole survey in memory: every answer acts as a user.
 
-`topology` says how the shares travel. "servers", "explicit", "masked" and "two-stage" play the
-protocol itself, with encrypted messages between users, coordinator and aggregator
+`topology` says how the secret shares travel. "servers", "explicit", "masked" and "two-stage" play
+the protocol itself, with encrypted messages between users, coordinator and aggregator
 (`protocol.simulator.play`). "shares" does the same arithmetic without messages, for any number of
-users. By default up to 2,000 users go through "servers", and everything else through "shares".
+users. By default mechanisms whose users all draw the same noise, and prove nothing, go through
+"servers" up to 2,000 users, and everything else through "shares". Mechanisms that make no shares
+have no topology.
 """
 
 from collections.abc import Iterable, Sequence
@@ -77,7 +79,8 @@ def run(
     topology: how the shares travel: "servers" (each user sends one share to each of two servers),
         "explicit" (every user holds shares of every other), "masked" (users hide their vectors
         under pairwise masks), "two-stage" (TSS and TSS'), or "shares" (the same sums without
-        messages, for large numbers of users); by default "servers" up to 2,000 users, else "shares"
+        messages, for large numbers of users); by default "servers" up to 2,000 users if all of
+        them draw the same noise and nothing is proven (Laplace, DPDG, DPDS), else "shares"
     proofs: whether to count only reports that are proven to be one vote; this needs "servers" and
         a mechanism that proves its reports (ServerJoint, ServerLaplace, ServerCoins, PlacedCoins).
         Without it such a mechanism runs in "shares"
@@ -85,8 +88,8 @@ def run(
         up to 2,000 users, and two servers above
     ledger, population: a budget (see `LedgerFile`) that is charged before noise is drawn; if it
         does not suffice, the run is refused
-    entropy: by default that of the operating system; a `SeededStream` makes a simulation
-        repeatable and must not be used for a release
+    entropy: by default AES-256-CTR with a fresh key from the operating system; a `SeededStream`
+        makes a simulation repeatable and must not be used for a release
     progress: called with the number of users done
     returns: the result; for a mechanism of means, the result of a mean
 

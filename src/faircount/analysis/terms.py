@@ -121,7 +121,7 @@ def _describe_absent_servers(result: Result) -> tuple[str, ...]:
     if condition is None or not condition.has(*noise):
         return ()
     note = (
-        "no servers ran: this program drew their noise itself and kept none of it, so the "
+        "no servers ran: this program drew the noise of both and saved it nowhere, so the "
         "condition about servers holds as far as you trust the machine that holds the table"
     )
     return (note,)
