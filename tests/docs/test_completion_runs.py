@@ -118,14 +118,14 @@ def test_the_loss_that_explicit_bears_is_the_largest() -> None:
 
 def test_endings_in_words() -> None:
     said = {ending.topology: ending for ending in endings(800, 560, 0.05)}
-    assert "will give up" in said[EXPLICIT].words
+    assert "will fail" in said[EXPLICIT].words
     assert (said[EXPLICIT].chance, said[SERVERS].words) == (
         pytest.approx(2.25e-13, rel=0.01),
         "one visit",
     )
     assert said[MASKED].chance > 0.9999
     assert said[TWO_STAGE].chance is None
-    assert "will give up" not in next(
+    assert "will fail" not in next(
         ending.words for ending in endings(20, 10, 0.001) if ending.topology is EXPLICIT
     )
     assert all("dropout" in ending.words for ending in endings(100, 100, 0.05)[:2])

@@ -52,15 +52,15 @@ class AdversaryCode(StrEnum):
     COLLECTOR = "collector"
 
 
-_ANY_NUMBER = "with any number of participants"
+_ANY_NUMBER = "together with any number of participants"
 _DESCRIPTIONS: Mapping[AdversaryCode, str] = {
     AdversaryCode.READER: "a reader of the published result",
-    AdversaryCode.PARTICIPANTS: "participants reading the result",
-    AdversaryCode.S1: "the coordinator (S1), reading the result",
-    AdversaryCode.S2: "the aggregator (S2), reading the result",
-    AdversaryCode.S1_AND_PARTICIPANTS: f"the coordinator (S1), {_ANY_NUMBER}, reading the result",
-    AdversaryCode.S2_AND_PARTICIPANTS: f"the aggregator (S2), {_ANY_NUMBER}, reading the result",
-    AdversaryCode.GROUP_INSIDERS: "the insiders of each group reading the result",
+    AdversaryCode.PARTICIPANTS: "participants who read the result",
+    AdversaryCode.S1: "the coordinator (S1), who reads the result",
+    AdversaryCode.S2: "the aggregator (S2), who reads the result",
+    AdversaryCode.S1_AND_PARTICIPANTS: f"the coordinator (S1), who reads the result, {_ANY_NUMBER}",
+    AdversaryCode.S2_AND_PARTICIPANTS: f"the aggregator (S2), who reads the result, {_ANY_NUMBER}",
+    AdversaryCode.GROUP_INSIDERS: "the insiders of each group, who read the result",
     AdversaryCode.COLLECTOR: "anybody who sees the participant's own report",
 }
 

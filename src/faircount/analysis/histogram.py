@@ -2,8 +2,8 @@
 
     result = histogram("answers.csv", "city", epsilon=1.0, domain=["Aldmoor", "Brackwater"])
 
-Every row acts as a user. Cells become answers in `prepare`, the mechanism is planned in `terms`, and
-`run` draws the noise; it says when shares are made and when messages are sent.
+Every row acts as a user. Cells become answers in `prepare`, the mechanism is planned in `terms`,
+and `run` draws the noise; its docstring says when shares are made and when messages are sent.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -261,7 +261,8 @@ def _plan_groups(
             surveys[level] = make_terms(level_epsilon).plan(
                 prepared.positions[members], len(prepared.domain)
             )
-        # Told with the level: an error about five users is a riddle in a table of thousands.
+        # The level is named because an error about five users, in a table of thousands, would not
+        # say which of them it means.
         except FaircountError as problem:
             raise RefusedError(
                 f"privacy level {level!r}: {problem}; merge it with another level"

@@ -151,16 +151,16 @@ class Rules:
 
 
 _DROPPING = (
-    "--{kind} drop leaves them out; the published number of users then shows how many they are, "
-    "and the guarantee says so. (In Python: {kind}='other', other=..., or {kind}='drop'.)"
+    "--{kind} drop leaves them out; the published number of users then shows how many were left "
+    "out, and the guarantee says so. (In Python: {kind}='other', other=..., or {kind}='drop'.)"
 )
 
 _ADVICE = {
     "missing": "Count them as an item of the list: --missing other --other ITEM. "
     + _DROPPING.format(kind="missing"),
-    "outside": "In pandas, set(df[column]) - set(domain) shows them. Add them to the list, if it "
-    "may be known that they are possible, or count them as one of its items: --other ITEM. "
-    + _DROPPING.format(kind="outside"),
+    "outside": "In pandas, set(df[column]) - set(domain) shows them. Add them to the list if "
+    "everybody may know that they are possible answers, or count them as an item of the list: "
+    "--other ITEM. " + _DROPPING.format(kind="outside"),
 }
 
 
@@ -202,7 +202,7 @@ def prepare(
         if rows.size < len(users):
             if rules.repeated == REFUSE:
                 check_rows_agree(users, answers)
-            notes = ("of users with several rows the first counts",)
+            notes = ("of users with several rows, only the first row counts",)
     if from_data:
         conditions = (condition_of(ConditionCode.PUBLIC_ITEMS), *rules.conditions, *conditions)
     else:

@@ -36,7 +36,7 @@ ALMOST_IMPOSSIBLE = 1e-4
 # The columns of the table, and what each of them shows.
 COLUMNS = {
     "mechanism": "a way to randomize answers; the name to use with `faircount run --mechanism`",
-    "topology": "how shares travel; listed twice: a mechanism that differs in servers; -: none",
+    "topology": "how shares travel; - if there are none; a second line: the same with two servers",
     "95% error": "19 of 20 estimates of an average item are closer, in percent of the users",
     "std. error": "standard error of an average item",
     "users": "the fewest users who reach the target error",

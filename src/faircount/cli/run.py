@@ -316,8 +316,8 @@ def _show_if_alike(out: "Console", beside: "GroupedHistogram", level: float, cov
     from faircount.cli.show import print_bars
 
     out.print(
-        f"\nOnly if the groups answer alike, whatever the level: the same with weights by variance "
-        f"({beside.weighting})\n",
+        f"\nA second estimate, with weights by variance ({beside.weighting}); it is right only if "
+        "the groups answer alike\n",
         markup=False,
     )
     print_bars(out, beside, level=level, covers=covers)

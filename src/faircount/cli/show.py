@@ -154,7 +154,11 @@ def print_statements(
         out.print(f"{words.reports}: {words.statement(result)}", markup=False)
     else:
         out.print(words.assumption_text(result), markup=False)
-    of_weakest = " of the weakest group, so of everybody" if hasattr(result, "groups") else ""
+    of_weakest = (
+        " of the weakest group (all others have at least as much)"
+        if hasattr(result, "groups")
+        else ""
+    )
     out.print(f"{words.privacy}{of_weakest}: {words.sentence(result.guarantee)}", markup=False)
     out.print(f"{words.running_again}: {words.repetition}.", markup=False)
 

@@ -251,7 +251,7 @@ class LeveledTables:
 
     @cached_property
     def test(self) -> "AlikeTest":
-        """A test whether those counted again answer like everybody. It chooses nothing."""
+        """A test whether those counted again answer like everybody; no estimate depends on it."""
         values = [self._p_value(number) for number in range(len(self.mechanism.questionnaire))]
         # Bonferroni: answers to different questions depend on each other in unknown ways.
         return AlikeTest(min(1.0, len(values) * min(values)))

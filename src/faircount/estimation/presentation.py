@@ -40,8 +40,8 @@ CONSISTENT_IS_BIASED = (
 
 OUTSIDE_MARK = "*"
 OUTSIDE_NOTE = (
-    f"{OUTSIDE_MARK} noise put this estimate outside the possible range: "
-    "read the interval, which stays inside"
+    f"{OUTSIDE_MARK} because of the noise, this estimate is outside the possible range: "
+    "use the interval, which is not"
 )
 """Explains an estimate outside its interval."""
 

@@ -149,7 +149,7 @@ class TSS(Sampling, OneQuestion):
     def calibrate(cls, wanted: Requirements) -> CalibrationResult:
         """Raise: no parameters are sound, because a lone helper sees a bit in the clear."""
         raise RefusedError(
-            "an item that one user reports has one helper, who sees that user's bit: use tss-prime"
+            "if only one user reports an item, a single helper sees that user's bit: use tss-prime"
         )
 
     @classmethod

@@ -19,7 +19,8 @@ from faircount.owner.exports import View
 
 _ENGLISH = {
     "headline": "Every person counts the same (uwa). This holds whatever the {parts} answer.",
-    "if_alike": "Only if the {parts} answer alike: the same with weights by variance (total)",
+    "if_alike": "A second estimate, with weights by variance (total); it is right only if the "
+    "{parts} answer alike",
     "differ": "A test found that the {parts} differ by more than chance (p = {p}): do not read the "
     "weighted estimates.",
     "no_difference": "A test found no difference between the {parts} (p = {p}). This does not "
@@ -42,8 +43,8 @@ _ENGLISH = {
 _GERMAN = {
     "headline": "Alle Personen zählen gleich viel (uwa). Das gilt, was auch immer in den {parts} "
     "geantwortet wird.",
-    "if_alike": "Nur wenn in allen {parts} gleich geantwortet wird: dasselbe mit Gewichten nach "
-    "der Varianz (total)",
+    "if_alike": "Eine zweite Schätzung mit Gewichten nach der Varianz (total); sie stimmt nur, "
+    "wenn in allen {parts} gleich geantwortet wird",
     "differ": "Ein Test ergab, dass sich die {parts} mehr als zufällig unterscheiden (p = {p}): "
     "Die gewichteten Schätzungen gelten dann nicht.",
     "no_difference": "Ein Test fand keinen Unterschied zwischen den {parts} (p = {p}). Das "

@@ -84,7 +84,7 @@ def describe_alternative(options: Sequence[Option], malicious_clients: bool) -> 
     error = percent(error_of(other))
     if here is not None and error_of(here) and error_of(other):
         error += f" ({error_of(other) / error_of(here) - 1:+.0%})"
-    sent = f" and takes {other.cost.bytes_sent:,} bytes from a user" if other.cost else ""
+    sent = f", and each user sends {other.cost.bytes_sent:,} bytes" if other.cost else ""
     of = "" if error.startswith("below") else "of "
     return f"{heading}: {other.name}{proven} has a standard error {of}{error}{sent}{hint}"
 

@@ -32,7 +32,7 @@ class Cost:
 
 
 def is_carried(mechanism: FrequencyMechanism) -> bool:
-    """Whether some way carries it: all but proofs that two servers cannot check."""
+    """Whether a topology can run it: all but mechanisms whose proofs two servers cannot check."""
     if not mechanism.proven:
         return True
     try:

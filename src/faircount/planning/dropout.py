@@ -43,8 +43,8 @@ class DropoutCost:
         some = _describe_error(self.half_width_95)
         everybody = _describe_error(self.half_width_95_without)
         return (
-            f"if {self.missing:,} of the {self.users:,} do not respond, {some}; in a survey that "
-            f"needs everybody {everybody}"
+            f"if {self.missing:,} of the {self.users:,} do not respond, {some}; if everybody must "
+            f"respond, {everybody}"
         )
 
     def to_dict(self) -> dict[str, Any]:

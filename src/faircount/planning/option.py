@@ -45,7 +45,7 @@ def _decimals(share: float) -> int:
 class Option:
     """One mechanism in a plan. Errors are shares of the users, averaged over the items.
 
-    What it costs is computed when it is first asked for: most plans are read without.
+    Costs are computed on first use, because most readers of a plan do not need them.
 
     name: name of the mechanism
     sound: whether it meets the budget
@@ -78,7 +78,7 @@ class Option:
 
     @cached_property
     def is_carried(self) -> bool:
-        """Whether some way carries it."""
+        """Whether a topology can run the mechanism."""
         return self.mechanism is not None and is_carried(self.mechanism)
 
     @cached_property

@@ -27,9 +27,10 @@ def cautions(epsilon: float, delta: float = 0.0, delta_digits: int = 3) -> tuple
     warnings = []
     if is_weak_epsilon(epsilon):
         warnings.append(
-            f"an epsilon of {epsilon:g} protects next to nothing: whoever hesitates between two "
-            f"answers of a user may become {attacker_certainty(epsilon):g}% sure by reading the "
-            "result; 1 is a common choice"
+            f"an epsilon of {epsilon:g} protects next to nothing: somebody who thinks that two "
+            "answers of a user are equally likely may become "
+            f"{attacker_certainty(epsilon):g}% sure of one by reading the result; 1 is a common "
+            "choice"
         )
     if is_weak_delta(delta):
         warnings.append(
@@ -96,7 +97,8 @@ class PlanRequest:
             users = "1 user is too few" if self.users == 1 else f"{self.users} users are too few"
             raise ParameterError(
                 f"{users}: {self.lost} may drop out and {self.insiders} may collude (at least one "
-                "participant always counts as an insider), so nobody is left to hide among"
+                "participant always counts as an insider), so too few honest users would remain to "
+                "protect an answer"
             )
 
     @property

@@ -173,7 +173,7 @@ def test_an_adversary_is_anybody_and_not_somebody_who_was_caught() -> None:
     assert str(insiders(1)) == "any single participant who reads the result"
     assert str(insiders(3)) == "any 3 participants who pool what they know and read the result"
     assert str(Adversary(AdversaryCode.S1, 1)) == (
-        "the coordinator (S1), reading the result, together with any single participant"
+        "the coordinator (S1), who reads the result, together with any single participant"
     )
 
 

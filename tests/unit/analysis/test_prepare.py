@@ -137,7 +137,7 @@ def test_the_first_row_of_a_user_counts() -> None:
     first = Rules(repeated="first")
     found = prepare(answers, items=["a", "b"], users=users, rules=first)
     assert found.positions.tolist() == [0, 1, 0]
-    assert found.notes == ("of users with several rows the first counts",)
+    assert found.notes == ("of users with several rows, only the first row counts",)
     with pytest.raises(AnswerError, match="no user"):
         prepare(["a", "b"], items=["a", "b"], users=["u", ""])
 
@@ -166,7 +166,7 @@ def test_several_rows_are_noted_only_where_there_are_some() -> None:
     once = prepare(["a", "b"], items=["a", "b"], users=["u", "v"])
     assert once.notes == ()
     twice = prepare(["a", "b", " a"], items=["a", "b"], users=["u", "v", "u"])
-    assert twice.notes == ("of users with several rows the first counts",)
+    assert twice.notes == ("of users with several rows, only the first row counts",)
     assert twice.positions.tolist() == [0, 1]
 
 

@@ -248,6 +248,6 @@ def test_sets_that_tell_the_item_are_found_in_whole_surveys() -> None:
     report = fc.audit(telling, epsilon=1.0, runs=100, through="two-stage", entropy=SeededStream(10))
     assert "s1" in find_refuting(report)
     assert (
-        "the coordinator (S1), reading the result"
+        "the coordinator (S1), who reads the result"
         in report.to_dict()["adversaries"][1]["adversary"]
     )

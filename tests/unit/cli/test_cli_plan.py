@@ -64,7 +64,7 @@ def test_people_see_every_mechanism_and_one_recommendation(call: Call) -> None:
 def test_who_plans_for_dropouts_reads_which_topologies_end(call: Call) -> None:
     shown = " ".join(call(f"{SURVEY} --minimum 70% --all").stdout.split())
     assert "if each visit is missed with probability 0.05 and 560 of 800 users must stay" in shown
-    assert "explicit below 0.01%: will give up" in shown
+    assert "explicit below 0.01%: will fail" in shown
     assert "servers above 99.99%: one visit" in shown
     assert "Chance to complete" not in call(f"{SURVEY} --all").stdout
     rare = call("plan --users 20 --items 3 --epsilon 1 --minimum 50% --loss 0.001 --json")

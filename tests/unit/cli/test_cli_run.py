@@ -200,7 +200,7 @@ def test_groups_by_name_and_by_number(call: Call, monkeypatch: pytest.MonkeyPatc
     shown = call(f"{RUN} --groups level --public-groups --levels strict=0.5,open=2").stdout
     words = " ".join(shown.split())
     assert "Only if the groups answer alike" in words
-    assert "the same with weights by variance (total)" in words
+    assert "A second estimate, with weights by variance (total)" in words
     assert "it is public which group a participant is in" in words
     said = json.loads(call(f"{RUN} --groups budget --public-groups --weights vwa --json").stdout)
     assert [group["epsilon"] for group in said["groups"]] == [1.0, 2.0]
@@ -216,7 +216,7 @@ def test_each_group_reads_its_own_promise(call: Call) -> None:
     assert heads[:5] == ["group", "users", "epsilon", "delta", "factor"]
     assert rows[_row_of(rows, "strict")][1:7] == ["300", "0.5", "below", "1e-30", "1.65", "laplace"]
     assert rows[_row_of(rows, "open")][1:7] == ["300", "2", "below", "1e-30", "7.39", "laplace"]
-    assert "Privacy of the weakest group, so of everybody:" in shown
+    assert "Privacy of the weakest group (all others have at least as much):" in shown
 
 
 def _row_of(rows: list[list[str]], group: str) -> int:

@@ -58,8 +58,8 @@ def test_an_allowance_that_leaves_nobody_to_hide_among_meets_no_budget() -> None
     cost = compare_mechanisms(20, 2, 8.0, 1e-2, colluding=0.95, malicious_clients=True).dropout_cost
     assert (cost.missing, cost.standard_error) == (1, None)
     assert cost.words.startswith(
-        "if 1 of the 20 do not respond, the budget is not met; in a survey that needs everybody "
-        "the 95% error is"
+        "if 1 of the 20 do not respond, the budget is not met; if everybody must respond, the 95% "
+        "error is"
     )
 
 

@@ -70,9 +70,9 @@ def tolerable_loss(who: Attendance) -> float:
 def advice(who: Attendance, found: float) -> str:
     """What to tell people about this chance."""
     if found >= TARGET_COMPLETION:
-        return f"everybody of the set comes back in one of {who.attempts} attempts"
+        return f"all who take part come back in one of {who.attempts} attempts"
     return (
-        f"will give up: everybody of a set must come back in one of {who.attempts} attempts; "
-        f"{who.users:,} users end in {TARGET_COMPLETION:.0%} of the surveys only if a visit is "
+        f"will fail: all who take part must come back in one of {who.attempts} attempts; with "
+        f"{who.users:,} users {TARGET_COMPLETION:.0%} of the surveys complete only if a visit is "
         f"missed with probability {tolerable_loss(who):.2g} or less"
     )
