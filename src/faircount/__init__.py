@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0.dev0"
 
-_HOMES = {
+_LAZY_MODULES = {
     **{kind: f"mechanisms.{module}" for module, kind in (*FREQUENCY.values(), *MEAN.values())},
     "FaircountError": "core.errors",
     "GroupedSurvey": "owner.groups",
@@ -71,12 +71,12 @@ _HOMES = {
     "survey": "owner.survey",
 }
 
-__all__ = [*sorted(_HOMES)]
+__all__ = [*sorted(_LAZY_MODULES)]
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOMES:
-        return getattr(import_module(f"faircount.{_HOMES[name]}"), name)
+    if name in _LAZY_MODULES:
+        return getattr(import_module(f"faircount.{_LAZY_MODULES[name]}"), name)
     raise AttributeError(f"faircount has no public name {name!r}")
 
 

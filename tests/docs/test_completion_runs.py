@@ -6,7 +6,7 @@ from completion_runs import completes, played
 from scipy.stats import binom
 
 from faircount.core.errors import ParameterError
-from faircount.planning.completion import completion, endings
+from faircount.planning.completion import completion, completions
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
 from faircount.protocol.survey.topology import Attendance
 from faircount.protocol.topologies.explicit.completion import tolerable_loss
@@ -117,7 +117,7 @@ def test_the_loss_that_explicit_bears_is_the_largest() -> None:
 
 
 def test_endings_in_words() -> None:
-    said = {ending.topology: ending for ending in endings(800, 560, 0.05)}
+    said = {ending.topology: ending for ending in completions(800, 560, 0.05)}
     assert "will fail" in said[EXPLICIT].words
     assert (said[EXPLICIT].chance, said[SERVERS].words) == (
         pytest.approx(2.25e-13, rel=0.01),
@@ -126,21 +126,23 @@ def test_endings_in_words() -> None:
     assert said[MASKED].chance > 0.9999
     assert said[TWO_STAGE].chance is None
     assert "will fail" not in next(
-        ending.words for ending in endings(20, 10, 0.001) if ending.topology is EXPLICIT
+        ending.words for ending in completions(20, 10, 0.001) if ending.topology is EXPLICIT
     )
-    assert all("dropout" in ending.words for ending in endings(100, 100, 0.05)[:2])
+    assert all("dropout" in ending.words for ending in completions(100, 100, 0.05)[:2])
     assert said[MASKED].to_dict()["kind"] == "at least"
 
 
 def test_how_many_lying_clients_each_topology_bears() -> None:
     """By what one of them can do: be missing, withhold help, complain, cost attempts. None if nobody may be missing."""
-    found = {str(ending.topology): ending.liars for ending in endings(800, 560, 0.05, insiders=4)}
+    found = {
+        str(ending.topology): ending.liars for ending in completions(800, 560, 0.05, insiders=4)
+    }
     assert found == {"servers": 240, "explicit": 8, "masked": 9, "two-stage": 3}
-    assert [ending.liars for ending in endings(800, 800, 0.05)] == [0, 0, 0, 0]
-    assert {ending.liars for ending in endings(100, 99, 0.05, insiders=4)} == {1}
-    few = {str(ending.topology): ending.liars for ending in endings(20, 10, 0.05)}
+    assert [ending.liars for ending in completions(800, 800, 0.05)] == [0, 0, 0, 0]
+    assert {ending.liars for ending in completions(100, 99, 0.05, insiders=4)} == {1}
+    few = {str(ending.topology): ending.liars for ending in completions(20, 10, 0.05)}
     assert few == {"servers": 10, "explicit": 8, "masked": 1, "two-stage": 1}
-    assert endings(800, 560, 0.05)[0].to_dict()["liars"] == 240
+    assert completions(800, 560, 0.05)[0].to_dict()["liars"] == 240
 
 
 def test_bad_questions_are_refused() -> None:

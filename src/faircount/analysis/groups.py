@@ -223,7 +223,7 @@ class GroupedHistogram(Frequencies):
     def _parts(self) -> tuple[WeightedGroup, ...]:
         parts = []
         for weight, result in zip(self.weights.tolist(), self._results, strict=True):
-            channel = result.channel.on_total(len(self.items))
+            channel = result.channel.fitted_to_total(len(self.items))
             parts.append(WeightedGroup(weight, channel, result.included))
         return tuple(parts)
 
@@ -383,7 +383,7 @@ def _weights_by_variance(wanted: str, results: Sequence[GroupCounts]) -> Floats:
     items = len(results[0].items)
     variances = []
     for result in results:
-        channel = result.channel.on_total(items)
+        channel = result.channel.fitted_to_total(items)
         variance = weighting.group_variance(channel, items, result.included)
         # A group without any noise would get all of the weight, or none after a division by 0.
         variances.append(max(variance, _LEAST_VARIANCE))

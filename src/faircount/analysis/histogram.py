@@ -24,7 +24,7 @@ from faircount.analysis.groups import (
 from faircount.analysis.prepare import Prepared, Rules, prepare
 from faircount.analysis.read import ColumnName, check_rows_are_people, columns
 from faircount.analysis.run import charge, run
-from faircount.analysis.terms import AUTO, PlannedSurvey, Terms, check_worthwhile
+from faircount.analysis.run_settings import AUTO, PlannedSurvey, RunSettings, check_worthwhile
 from faircount.core.arguments import explain_arguments
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
@@ -150,7 +150,9 @@ def histogram(
         users=None if user is None else cells[user],
         rules=Rules(missing, outside, other, missing_spellings, repeated),
     )
-    make_terms = partial(Terms, delta=delta, mechanism=mechanism, floor=floor, colluding=colluding)
+    make_settings = partial(
+        RunSettings, delta=delta, mechanism=mechanism, floor=floor, colluding=colluding
+    )
     items = len(prepared.domain)
     source = SystemEntropy() if entropy is None else entropy
     # Whatever can be refused is refused before the `with`, which charges the budget. The label is
@@ -165,7 +167,7 @@ def histogram(
             )
         # Planned from the number of users and items, never from what they answered: a choice that
         # depends on answers would tell about them.
-        survey = make_terms(epsilon).plan(prepared.positions, items)
+        survey = make_settings(epsilon).plan(prepared.positions, items)
         warnings = check_worthwhile([survey], items, anyway)
         with charged([survey.mechanism]):
             return _run_survey(prepared, survey, warnings, source, progress)
@@ -178,7 +180,7 @@ def histogram(
     if weights == "cpa":
         # Whoever was promised the least loss gets it, because all are in one release.
         strictest = min(level_epsilon for level_epsilon, _ in members_of.values())
-        survey = make_terms(strictest).plan(prepared.positions, items)
+        survey = make_settings(strictest).plan(prepared.positions, items)
         warnings = (_EVERYBODY_ALIKE, *check_worthwhile([survey], items, anyway))
         with charged([survey.mechanism]):
             return _run_survey(prepared, survey, warnings, source, progress)
@@ -187,7 +189,7 @@ def histogram(
     check_groups_are_mixed(
         groups, prepared.positions, [members for _, members in members_of.values()]
     )
-    surveys = _plan_groups(prepared, members_of, make_terms)
+    surveys = _plan_groups(prepared, members_of, make_settings)
     warnings = check_worthwhile(list(surveys.values()), items, anyway)
     with charged([survey.mechanism for survey in surveys.values()]):
         return _run_groups(prepared, surveys, weights, warnings, source, progress)
@@ -252,13 +254,13 @@ def _split(
 def _plan_groups(
     prepared: Prepared,
     members_of: Mapping[str, tuple[float, Ints]],
-    make_terms: Callable[[float], Terms],
+    make_settings: Callable[[float], RunSettings],
 ) -> dict[str, PlannedSurvey]:
     """Plan one survey for every privacy level."""
     surveys = {}
     for level, (level_epsilon, members) in members_of.items():
         try:
-            surveys[level] = make_terms(level_epsilon).plan(
+            surveys[level] = make_settings(level_epsilon).plan(
                 prepared.positions[members], len(prepared.domain)
             )
         # The level is named because an error about five users, in a table of thousands, would not
@@ -285,7 +287,7 @@ def _run_groups(
     for level, survey in surveys.items():
         results[level] = _run_survey(prepared, survey, (), entropy, progress, done)
         done += survey.users
-        cautions = survey.terms.cautions(results[level])
+        cautions = survey.settings.warnings_for(results[level])
         notes += [f"privacy level {level!r}: {caution}" for caution in cautions]
     return combine_groups(results, weights, tuple(notes))
 
@@ -312,6 +314,6 @@ def _run_survey(
         result.included,
         result.facts,
         conditions=prepared.conditions,
-        asked=(survey.terms.epsilon, survey.terms.delta),
+        asked=(survey.settings.epsilon, survey.settings.delta),
     )
-    return replace(made, notes=(*prepared.notes, *warnings, *survey.terms.cautions(made)))
+    return replace(made, notes=(*prepared.notes, *warnings, *survey.settings.warnings_for(made)))

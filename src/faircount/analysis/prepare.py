@@ -32,7 +32,7 @@ from faircount.core.arrays import Ints
 from faircount.core.domain import ONE_VALUE_PER_CELL, Domain, is_missing
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 
-_PUBLIC = {
+_DROP_CONDITIONS = {
     "missing": condition_of(ConditionCode.PUBLIC_MISSING),
     "outside": condition_of(ConditionCode.PUBLIC_OUTSIDE),
 }
@@ -146,7 +146,7 @@ class Rules:
     def conditions(self) -> tuple[Condition, ...]:
         """Conditions of the guarantee where users are left out because of their answer."""
         return tuple(
-            condition for kind, condition in _PUBLIC.items() if getattr(self, kind) == DROP
+            condition for kind, condition in _DROP_CONDITIONS.items() if getattr(self, kind) == DROP
         )
 
 

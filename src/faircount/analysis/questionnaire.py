@@ -7,8 +7,8 @@ from faircount.accounting.conditions import ROWS_ARE_PEOPLE
 from faircount.analysis.prepare import first_rows
 from faircount.analysis.read import ColumnName, NoColumnError, check_rows_are_people, columns
 from faircount.analysis.run import charge
+from faircount.analysis.run_settings import RUN_NEVERTHELESS
 from faircount.analysis.sheets import count_cells
-from faircount.analysis.terms import RUN_NEVERTHELESS
 from faircount.core.arguments import explain_arguments
 from faircount.core.entropy import Entropy, SeededStream, SystemEntropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
@@ -16,7 +16,7 @@ from faircount.core.questions.form import Form, as_form
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.mechanisms.joint_noise.mechanism import JointNoise
 from faircount.planning.questionnaire import JointPlan, make_plan
-from faircount.planning.request import cautions
+from faircount.planning.request import privacy_warnings
 
 _EXAMPLE = (
     'fc.questionnaire(frame, [{"kind": "yes", "text": "Would you recommend us?", '
@@ -97,7 +97,7 @@ def questionnaire(
         mechanism.n,
         facts,
         () if user is not None else (ROWS_ARE_PEOPLE,),
-        (*warnings, *cautions(mechanism.epsilon, 0.0)),
+        (*warnings, *privacy_warnings(mechanism.epsilon, 0.0)),
     )
 
 

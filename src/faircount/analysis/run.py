@@ -123,10 +123,12 @@ def run(
 
     if isinstance(mechanism, LocalMean):
         values = check_numbers("answers", answers)
-        bound = mechanism.bind(check_integer("number of answers", values.size, least=1))
-        with charge(ledger, population, source, [bound], f"mean, {bound.name}"):
-            mean = bound.decode(bound.total(bound.respond(values, source)), values.size)
-        return MeanResult(bound, mean, values.size, facts, (ROWS_ARE_PEOPLE,))
+        bound_mean = mechanism.bind(check_integer("number of answers", values.size, least=1))
+        with charge(ledger, population, source, [bound_mean], f"mean, {bound_mean.name}"):
+            mean = bound_mean.decode(
+                bound_mean.total(bound_mean.respond(values, source)), values.size
+            )
+        return MeanResult(bound_mean, mean, values.size, facts, (ROWS_ARE_PEOPLE,))
 
     if not isinstance(mechanism, FrequencyMechanism):
         raise ParameterError(
@@ -134,13 +136,13 @@ def run(
         )
     positions = mechanism.domain.encode(answers)
     # From here on the number of users is fixed, and with it the noise of every user.
-    survey = mechanism.bind(positions.size)
-    chosen = _choose_topology(survey, topology, parties)
-    with charge(ledger, population, source, [survey], f"frequencies, {survey.name}"):
+    bound = mechanism.bind(positions.size)
+    chosen = _choose_topology(bound, topology, parties)
+    with charge(ledger, population, source, [bound], f"frequencies, {bound.name}"):
         if chosen == "shares":
-            result = _add_shares(positions, survey, parties, source, progress)
+            result = _add_shares(positions, bound, parties, source, progress)
         else:
-            result = _play_protocol(chosen, positions, survey, source, progress)
+            result = _play_protocol(chosen, positions, bound, source, progress)
     return replace(result, facts={**result.facts, **facts}, conditions=(ROWS_ARE_PEOPLE,))
 
 

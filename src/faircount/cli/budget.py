@@ -107,7 +107,7 @@ def _use_server(
 
     from faircount.client.calls import RemoteServer
     from faircount.core.files import read_file
-    from faircount.owner.answers import BUDGET, read_answer
+    from faircount.owner.server_replies import BUDGET, read_answer
     from faircount.transport.limits import LIST_ANSWER
 
     if population is None or token_file is None:

@@ -212,7 +212,7 @@ def _survey_in_memory(epsilon: float) -> None:
     import faircount as fc
     from faircount.cli.show import console, print_bars, print_notes
     from faircount.estimation.presentation import REPETITION
-    from faircount.planning.request import cautions
+    from faircount.planning.request import privacy_warnings
 
     cities = list(CITIES)
     # The order of the answers is fixed, so that only the noise differs between two calls.
@@ -241,4 +241,4 @@ def _survey_in_memory(epsilon: float) -> None:
         f"Root mean squared error: {distributed_error:.4f} here, {local_error:.4f} with local "
         "differential privacy (OUE) at the same epsilon on the same users."
     )
-    print_notes(out, cautions(epsilon))
+    print_notes(out, privacy_warnings(epsilon))

@@ -134,7 +134,7 @@ def receipts_command(
     population. Only the coordinator has them.
     """
     from faircount.core.files import write_durably
-    from faircount.owner.answers import RESERVATIONS, read_answer
+    from faircount.owner.server_replies import RESERVATIONS, read_answer
     from faircount.transport.limits import LIST_ANSWER
 
     path = f"/v1/operator/reservations?population={quote(population, safe='')}"

@@ -21,7 +21,7 @@ from faircount.core.errors import ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from faircount.planning.completion import Ending
+    from faircount.planning.completion import Completion
     from faircount.planning.costs import InServers
     from faircount.planning.groups import GroupsPlan
     from faircount.planning.option import Option
@@ -407,9 +407,12 @@ def _rows_of(option: "Option", with_users: bool) -> list[list[str]]:
 
 
 def _format_errors(variant: "Option | InServers") -> list[str]:
-    from faircount.planning.option import percent
+    from faircount.planning.option import format_percent
 
-    return [percent(variant.half_width_95 or 0, "±"), percent(variant.standard_error or 0)]
+    return [
+        format_percent(variant.half_width_95 or 0, "±"),
+        format_percent(variant.standard_error or 0),
+    ]
 
 
 def _format_parameters(parameters: "Mapping[str, float]") -> str:
@@ -437,29 +440,30 @@ def _show_completion(out: "Console", made: "Plan") -> None:
     """How likely every topology brings the survey to a result, where users may miss visits."""
     from faircount.cli.show import make_definitions
 
-    if not made.endings or made.loss is None:
+    if not made.completions or made.loss is None:
         return
     request = made.request
     out.print(
         f"\n[bold]Chance to complete[/bold], if each visit is missed with probability "
-        f"{made.loss:.3g} and {made.fewest:,} of {request.users:,} users must stay"
+        f"{made.loss:.3g} and {made.min_users:,} of {request.users:,} users must stay"
     )
     out.print(
         make_definitions(
-            (str(ending.topology), _format_chance(ending) + ending.words) for ending in made.endings
+            (str(completion.topology), _format_chance(completion) + completion.words)
+            for completion in made.completions
         )
     )
 
 
-def _format_chance(ending: "Ending") -> str:
-    if ending.chance is None:
+def _format_chance(completion: "Completion") -> str:
+    if completion.chance is None:
         return ""
-    if ending.chance > ALMOST_CERTAIN:
+    if completion.chance > ALMOST_CERTAIN:
         return "above 99.99%: "
-    if ending.chance < ALMOST_IMPOSSIBLE:
+    if completion.chance < ALMOST_IMPOSSIBLE:
         return "below 0.01%: "
-    least = "at least " if ending.kind == "at least" else ""
-    return f"{least}{ending.chance:.2%}: "
+    least = "at least " if completion.kind == "at least" else ""
+    return f"{least}{completion.chance:.2%}: "
 
 
 def _plan_groups(path: Path, as_json: bool, options: dict[str, Any]) -> bool:
@@ -489,7 +493,7 @@ def _plan_groups(path: Path, as_json: bool, options: dict[str, Any]) -> bool:
 
 def _show_groups(made: "GroupsPlan") -> None:
     from faircount.cli.show import console, make_table, print_notes
-    from faircount.planning.option import percent
+    from faircount.planning.option import format_percent
 
     out = console()
     rows = []
@@ -499,7 +503,7 @@ def _show_groups(made: "GroupsPlan") -> None:
         if best is None:
             continue
         size = [f"{group.request.users:,}", f"{group.request.epsilon:g}"]
-        error = percent((group.forecast or best).standard_error or 0)
+        error = format_percent((group.forecast or best).standard_error or 0)
         rows.append([name, *size, best.name, error, _format_parameters(best.parameters)])
     headings = ["group", "users", "epsilon", "mechanism", "std. error", "parameters"]
     out.print(make_table(headings, rows, left=(0, 3, 5)))
@@ -508,7 +512,9 @@ def _show_groups(made: "GroupsPlan") -> None:
     rows = []
     for name, way in made.combined.items():
         weights = " ".join(f"{weight:.3f}" for weight in way.weights)
-        rows.append([name, percent(way.standard_error), percent(way.noise_error), weights])
+        rows.append(
+            [name, format_percent(way.standard_error), format_percent(way.noise_error), weights]
+        )
     headings = ["weights", "std. error", "noise alone", "of the groups, in the order above"]
     out.print(make_table(headings, rows, left=(0, 3)))
     out.print(

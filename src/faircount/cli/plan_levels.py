@@ -47,7 +47,7 @@ def plan_hidden_levels(
     out.print()
     for sentence in made.sentences:
         out.print(sentence, markup=False)
-    print_notes(out, made.cautions)
+    print_notes(out, made.notes)
 
 
 def _read_levels(given: str) -> dict[str, float]:

@@ -223,7 +223,7 @@ def reopen(
     from faircount.client.calls import RemoteServer
     from faircount.client.invitation_codes import server_address
     from faircount.core.files import read_file
-    from faircount.owner.answers import BUDGET, read_answer
+    from faircount.owner.server_replies import BUDGET, read_answer
     from faircount.transport.limits import LIST_ANSWER
 
     content = read_file(receipts, "the owner writes it with faircount survey receipts")

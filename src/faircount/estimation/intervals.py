@@ -140,7 +140,7 @@ def interval(
     fitted = known_total and channel.fits_total(items)
     if fitted:
         points = _fit_points(points, channel, n)
-        channel = channel.on_total(items)
+        channel = channel.fitted_to_total(items)
     # Given the answers the sums of independent channels are independent. The draw of the users and
     # the number sampled are common to all items and make them dependent again.
     independent = channel.independent and covers == "users" and estimator == "ht"

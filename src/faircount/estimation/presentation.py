@@ -50,7 +50,7 @@ SMALLEST_SHOWN = 0.0005
 
 MAX_DECIMALS = 6
 
-SHORT = 4  # items that a short form names
+REPR_ITEMS = 4  # items that a short form names
 
 
 class Summed(Protocol):
@@ -297,10 +297,10 @@ class Frequencies(ArrayValue, ABC):
         return f", topology {self.topology}" if self.topology else ""
 
     def __repr__(self) -> str:
-        pairs = zip(self.items[:SHORT], self.estimates, strict=False)
+        pairs = zip(self.items[:REPR_ITEMS], self.estimates, strict=False)
         shares = ", ".join(f"{escape_controls(item)} {estimate:z.1%}" for item, estimate in pairs)
-        if len(self.items) > SHORT:
-            shares += f", {len(self.items) - SHORT} more"
+        if len(self.items) > REPR_ITEMS:
+            shares += f", {len(self.items) - REPR_ITEMS} more"
         facts = f"{self.name}, {self.included:,} users, epsilon {self.guarantee.epsilon:.4g}"
         if self.simulation:
             facts += ", SIMULATION"

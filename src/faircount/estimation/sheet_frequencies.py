@@ -76,7 +76,7 @@ def _count_further(question: ChoiceQuestion) -> int:
 def find_noise(result: Result) -> NoiseLaw | None:
     """Return the noise of a count; None where something else is random, as in sampling."""
     # The estimates are fitted to the known total, so their errors have the law of fitted noise.
-    channel = result.channel.on_total(result.mechanism.N)
+    channel = result.channel.fitted_to_total(result.mechanism.N)
     return channel.noise if channel.hit == 1 and not channel.miss else None
 
 

@@ -473,7 +473,7 @@ class FrequencyMechanism(Mechanism):
         The half-width comes from the distribution of the sum itself, which is close to normal only
         where the sum has a standard deviation of hundreds of counts.
         """
-        return self.channel(included).on_total(self.N).expected_errors(self.N, included)
+        return self.channel(included).fitted_to_total(self.N).expected_errors(self.N, included)
 
     def reaches(self, half_width: float, included: int) -> bool:
         """Whether the 95% half-width for an item of average frequency is at most this.

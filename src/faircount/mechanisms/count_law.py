@@ -300,7 +300,7 @@ class Channel:
             return False
         return fits_total(items, self.noise.scale * math.sqrt(self.noise.variance))
 
-    def on_total(self, items: int) -> "Channel":
+    def fitted_to_total(self, items: int) -> "Channel":
         """Return the channel of sums that `fit` returns for so many items."""
         if self.noise is None or not self.fits_total(items):
             return self

@@ -167,7 +167,7 @@ class CoinNoise(SharedMechanism):
         coins = self._average_coins(included)
         if coins > MANY_COINS:
             return normal_errors(coins / 4, self.N, included)
-        channel = Channel(1.0, noise=coin_noise(coins)).on_total(self.N)
+        channel = Channel(1.0, noise=coin_noise(coins)).fitted_to_total(self.N)
         return channel.expected_errors(self.N, included)
 
     def reaches(self, half_width: float, included: int) -> bool:

@@ -240,7 +240,7 @@ class LaplaceNoise(BoundedNoise):
         if has_this_law and multiple > 1:
             noise = laplace_noise(self.table_epsilon, float(math.floor(multiple)))
             narrower = Channel(1.0, noise=noise, independent=not self.is_paired(self.N))
-            fitted = narrower.on_total(self.N)
+            fitted = narrower.fitted_to_total(self.N)
             # A symmetric law with one peak only becomes wider by the symmetric noise that is
             # missing here: no other interval of its length has more probability than the middle.
             has_one_peak = fitted.noise is not None and fitted.noise.has_one_peak

@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 from faircount.client.calls import BYTES, RemoteServer, RetryPolicy
 from faircount.core.errors import ParameterError, RefusedError, RemoteError
-from faircount.owner.answers import (
+from faircount.owner.folder import COMMAND_RETRY, OwnerFile
+from faircount.owner.server_replies import (
     AGGREGATOR_KEYS,
     AGGREGATOR_STATUS,
     BUDGET,
@@ -26,7 +27,6 @@ from faircount.owner.answers import (
     RESERVATIONS,
     read_answer,
 )
-from faircount.owner.folder import COMMAND_RETRY, OwnerFile
 from faircount.protocol import Invitation, Keys, SurveyParameters
 from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.wire.codec import Party

@@ -8,7 +8,7 @@ either honest or malicious clients, and says what the other assumption would cos
 from collections.abc import Sequence
 
 from faircount.mechanisms.registry import frequency_names
-from faircount.planning.option import Option, percent
+from faircount.planning.option import Option, format_percent
 
 # Errors within this factor of the smallest count as equal: then the order of mechanisms decides.
 TIE_FACTOR = 1.01
@@ -81,7 +81,7 @@ def describe_alternative(options: Sequence[Option], malicious_clients: bool) -> 
     if other is here:
         return f"{heading}: {other.name}{proven} is the recommendation, too"
 
-    error = percent(error_of(other))
+    error = format_percent(error_of(other))
     if here is not None and error_of(here) and error_of(other):
         error += f" ({error_of(other) / error_of(here) - 1:+.0%})"
     sent = f", and each user sends {other.cost.bytes_sent:,} bytes" if other.cost else ""
@@ -128,5 +128,5 @@ def describe_servers(best: Option) -> str:
         return ""
     effect = "it does not run there"
     if best.servers.standard_error is not None:
-        effect = f"its standard error is {percent(best.servers.standard_error)}"
+        effect = f"its standard error is {format_percent(best.servers.standard_error)}"
     return f"; this is with topology {best.topology}, and in servers {effect}"

@@ -41,7 +41,7 @@ def completion(
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class Completion:
     """How likely a survey completes in a topology, and what to know about it."""
 
     topology: Topology
@@ -66,16 +66,16 @@ class Ending:
         return self.topology.completion_kind
 
 
-def endings(users: int, minimum: int, loss: float, insiders: int = 1) -> tuple[Ending, ...]:
+def completions(users: int, minimum: int, loss: float, insiders: int = 1) -> tuple[Completion, ...]:
     """How likely a survey of so many users, of whom `minimum` must stay, completes."""
     who = Attendance(users, minimum, loss, insiders=insiders)
     return tuple(_ending(topology, who) for topology in known_topologies())
 
 
-def _ending(topology: Topology, who: Attendance) -> Ending:
+def _ending(topology: Topology, who: Attendance) -> Completion:
     chance = topology.completion_chance(who)
     advice = topology.completion_advice(who, chance or 0.0)
-    return Ending(topology, chance, advice, topology.tolerated_malicious(who))
+    return Completion(topology, chance, advice, topology.tolerated_malicious(who))
 
 
 def dropout_needed(request: PlanRequest, loss: float, topology: Topology = SERVERS) -> float | None:
@@ -85,12 +85,12 @@ def dropout_needed(request: PlanRequest, loss: float, topology: Topology = SERVE
     """
     # The chance grows with the dropout, so the first that suffices is the smallest.
     for hundredths in range(100):
-        fewest = request.users - share_of_users("dropout", hundredths / 100, request.users)
+        min_users = request.users - share_of_users("dropout", hundredths / 100, request.users)
         # Beyond this point the request itself would be refused.
-        if fewest <= max(1, request.insiders):
+        if min_users <= max(1, request.insiders):
             return None
         if (
-            completion(topology, request.users, fewest, loss, insiders=request.insiders)
+            completion(topology, request.users, min_users, loss, insiders=request.insiders)
             >= TARGET_COMPLETION
         ):
             return hundredths / 100

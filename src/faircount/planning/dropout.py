@@ -10,7 +10,7 @@ from typing import Any
 from faircount.core.errors import ParameterError
 from faircount.core.validation import share_of_users
 from faircount.mechanisms.registry import frequency_mechanisms
-from faircount.planning.option import Option, make_option, percent
+from faircount.planning.option import Option, format_percent, make_option
 from faircount.planning.request import PlanRequest
 from faircount.protocol import known_topologies
 from faircount.protocol.survey.parameters import default_dropout_allowance
@@ -55,7 +55,7 @@ class DropoutCost:
 def _describe_error(half_width: float | None) -> str:
     if half_width is None:
         return "the budget is not met"
-    return f"the 95% error is {percent(half_width, '±')}"
+    return f"the 95% error is {format_percent(half_width, '±')}"
 
 
 def usual_dropout(users: int) -> float:

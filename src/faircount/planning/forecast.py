@@ -22,7 +22,7 @@ from faircount.mechanisms.secret_shared import FieldMechanism, OneQuestion, as_o
 from faircount.mechanisms.server_levels import ServerLevels, check_choices
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.planning.dropout import DropoutCost, dropout_cost
-from faircount.planning.option import Option, percent, percents
+from faircount.planning.option import Option, format_percent, percents
 from faircount.planning.questionnaire import QuestionnairePlan, make_plan
 from faircount.planning.request import PlanRequest
 from faircount.planning.split_plan import Crowd, make_split_plan
@@ -215,7 +215,7 @@ class Forecast:
     @property
     def error_text(self) -> str:
         """The 95% error, such as ±3.1%."""
-        return percent(self.half_width_95, "±")
+        return format_percent(self.half_width_95, "±")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -290,8 +290,8 @@ def forecast_sheet(
         mechanism = ServerSheets(**terms)
         if levels is not None:
             mechanism = ServerLevels(**terms, levels=levels)
-        fewest = default_minimum(mechanism) if minimum is None else minimum
-        mechanism = replace(mechanism, dropouts=users - fewest)
+        min_responses = default_minimum(mechanism) if minimum is None else minimum
+        mechanism = replace(mechanism, dropouts=users - min_responses)
     else:
         # Noise of the users suffices for no fewer than the minimum, so no error is stated below it.
         responses = max(usual, responses)
@@ -299,7 +299,7 @@ def forecast_sheet(
         split = make_split_plan(form, responses, epsilon, crowd)
         plan = split
         mechanism = split.mechanism
-        fewest = usual
+        min_responses = usual
     # Refuses what the topology cannot carry, before anybody is told about errors.
     running = topology.adapt_mechanism(mechanism)
     # Shares of what one person can add to a cell: 1 to a count, its range to a number.
@@ -314,7 +314,7 @@ def forecast_sheet(
         responses,
         float(errors.max()),
         half_width,
-        half_width * growth_of_errors(mechanism, responses, fewest),
+        half_width * growth_of_errors(mechanism, responses, min_responses),
         running.condition(running.participants),
         None,
         expected,
@@ -322,12 +322,12 @@ def forecast_sheet(
     )
 
 
-def growth_of_errors(mechanism: FieldMechanism, responses: int, fewest: int) -> float:
+def growth_of_errors(mechanism: FieldMechanism, responses: int, min_responses: int) -> float:
     """How many times as large errors become if the fewest people respond.
 
     Noise of the servers is the same for any number. Where people add it, fewer of them add less.
     """
-    times = responses / fewest
+    times = responses / min_responses
     return times if mechanism.servers_add_noise else times**0.5
 
 
@@ -353,8 +353,8 @@ def forecast(
         fewest_possible = 1 if running.servers_add_noise else responses
         responses = max(fewest_possible, request.expected)
     error, half_width = running.expected_errors(responses)
-    fewest = _with_minimum(request, running)
-    _, half_width_at_minimum = fewest.expected_errors(minimum_after_dropouts(fewest))
+    at_minimum = _with_minimum(request, running)
+    _, half_width_at_minimum = at_minimum.expected_errors(minimum_after_dropouts(at_minimum))
     return Forecast(
         _with_minimum(request, mechanism),
         topology,

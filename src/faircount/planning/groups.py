@@ -18,7 +18,7 @@ from faircount.core import plain
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation import weighting
-from faircount.planning.option import Option, percent
+from faircount.planning.option import Option, format_percent
 from faircount.planning.plan import Plan, plan
 from faircount.planning.request import TABLE
 
@@ -29,7 +29,7 @@ WHY = {
 """The ways that are unbiased whatever the groups answer, and what speaks for each."""
 
 # Columns of a plan for groups as a data frame.
-FRAME = ("users", "epsilon", "mechanism", "half_width_95", "standard_error", "weight")
+FRAME_COLUMNS = ("users", "epsilon", "mechanism", "half_width_95", "standard_error", "weight")
 
 # Half-width of a 95% interval in standard errors of a normal distribution.
 NORMAL_95 = 1.96
@@ -92,8 +92,8 @@ class GroupsPlan:
         if not self.worthwhile:
             return (
                 "do not run this: even together the groups have a 95% error of "
-                f"{percent(self._noise_95, '±')}, more than an average item's "
-                f"{percent(self._average_frequency)}; ask more users, offer fewer items or allow "
+                f"{format_percent(self._noise_95, '±')}, more than an average item's "
+                f"{format_percent(self._average_frequency)}; ask more users, offer fewer items or allow "
                 "larger epsilons"
             )
         return describe_ways(self.combined, self.equal_epsilon)
@@ -131,7 +131,7 @@ class GroupsPlan:
 
         Its `attrs` hold verdict and best weights.
         """
-        columns = dict(zip(FRAME, map(list, zip(*self._rows(), strict=True)), strict=True))
+        columns = dict(zip(FRAME_COLUMNS, map(list, zip(*self._rows(), strict=True)), strict=True))
         facts = {"verdict": self.verdict, "best": self.best}
         return plain.data_frame(columns, list(self.plans), "group", facts)
 
@@ -155,7 +155,7 @@ class GroupsPlan:
         rows = []
         for name, row in zip(self.plans, self._rows(), strict=True):
             users, epsilon, mechanism, half, error, _ = row
-            errors = [percent(half, "±"), percent(error)]
+            errors = [format_percent(half, "±"), format_percent(error)]
             rows.append([plain.escape_html(name), f"{users:,}", f"{epsilon:g}", mechanism, *errors])
         headings = ["group", "users", "epsilon", "mechanism", "95% error", "standard error"]
         html = plain.html_paragraph(self.verdict, strong=True) + plain.html_table(headings, rows)
@@ -178,17 +178,17 @@ def describe_ways(combined: Mapping[str, Combined], equal_epsilon: float | None)
     """Which way to take and why, and what is to be gained under the condition."""
     best = best_way(combined)
     error = combined[best].standard_error
-    text = f"combine with {best}: standard error {percent(error)}; {WHY[best]}"
+    text = f"combine with {best}: standard error {format_percent(error)}; {WHY[best]}"
     if best == "cpa":
         text += (
-            f", where the groups by size (uwa) have {percent(combined['uwa'].standard_error)}: one "
+            f", where the groups by size (uwa) have {format_percent(combined['uwa'].standard_error)}: one "
             "level for all is better unless the groups answer alike"
         )
     beside = best_way(combined, if_alike=True)
     smaller = combined[beside].standard_error
     if smaller >= error:
         return text
-    text += f"; only if the groups answer alike, {beside} has {percent(smaller)}"
+    text += f"; only if the groups answer alike, {beside} has {format_percent(smaller)}"
     if equal_epsilon is not None:
         text += f", and so has one level of {equal_epsilon:.2g} for all without this condition"
     return text

@@ -147,7 +147,7 @@ class LevelsPlan:
         return found
 
     @property
-    def cautions(self) -> list[str]:
+    def notes(self) -> list[str]:
         """When one level for all is better, and whom a weak level costs too much."""
         notes = level_cautions(self.levels)
         if self.gain < _SMALL_GAIN:
@@ -181,7 +181,7 @@ class LevelsPlan:
             "equal_epsilon": self.equal_epsilon,
             "charged_epsilon": self.levels.most,
             "sentences": self.sentences,
-            "notes": self.cautions,
+            "notes": self.notes,
         }
 
 

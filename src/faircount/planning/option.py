@@ -20,7 +20,7 @@ TRIES = 4
 LEAST = 1e-6
 
 
-def percent(share: float, sign: str = "") -> str:
+def format_percent(share: float, sign: str = "") -> str:
     """A share in percent with two significant digits and no exponent; `sign` goes first."""
     # More digits of so small a share would be rounding errors.
     if 0 < share < LEAST:
@@ -32,7 +32,7 @@ def percents(shares: Sequence[float], sign: str = "") -> list[str]:
     """Shares of one sentence in percent, all with the decimal places that the smallest needs."""
     smallest = min(shares)
     if smallest < LEAST:
-        return [percent(share, sign) for share in shares]
+        return [format_percent(share, sign) for share in shares]
     return [f"{sign}{share:.{_decimals(smallest)}%}" for share in shares]
 
 

@@ -22,17 +22,17 @@ from faircount.planning.advice import (
     rank,
     suits,
 )
-from faircount.planning.completion import LOSS, Ending, dropout_needed, endings
+from faircount.planning.completion import LOSS, Completion, completions, dropout_needed
 from faircount.planning.dropout import DropoutCost, dropout_cost, usual_dropout
 from faircount.planning.forecast import Forecast, forecast
 from faircount.planning.minimum import parse_minimum, parse_response_rate, parse_target_error
-from faircount.planning.option import Option, make_option, percent
-from faircount.planning.request import SURVEY, TABLE, PlanRequest, cautions
+from faircount.planning.option import Option, format_percent, make_option
+from faircount.planning.request import SURVEY, TABLE, PlanRequest, privacy_warnings
 from faircount.protocol import SERVERS, topology_named
 from faircount.protocol.survey.topology import TARGET_COMPLETION
 
 # Columns of a plan as a data frame.
-FRAME = (
+FRAME_COLUMNS = (
     "sound",
     "half_width_95",
     "standard_error",
@@ -52,7 +52,7 @@ class Plan:
     """All options, best first, and what to do.
 
     request: what was asked of the planner
-    options: every mechanism: first those that may be recommended, by error, then the other sound
+    options: every mechanism: first those that may be recommended, by error, then the others
         ones, then those that cannot be used
     """
 
@@ -61,7 +61,7 @@ class Plan:
 
     @property
     def recommended(self) -> Option | None:
-        """The most accurate sound option; None where none is sound.
+        """The most accurate option that meets the budget; None where none does.
 
         Options with proven reports are always considered, and no others if clients may be
         malicious. A mechanism whose server sees every answer is never recommended.
@@ -70,7 +70,7 @@ class Plan:
 
     @property
     def verified(self) -> Option | None:
-        """The most accurate sound option whose reports are proven to be one vote."""
+        """The most accurate such option whose reports are proven to be one vote."""
         # Asked as if clients were malicious, whatever the owner has said: then only proven reports
         # suit.
         return best_of(self.options, malicious_clients=True)
@@ -105,7 +105,7 @@ class Plan:
         return self.recommended is not None and completes and self._is_informative
 
     @property
-    def fewest(self) -> int:
+    def min_users(self) -> int:
         """The number of users who must stay."""
         return self.request.staying if self.forecast is None else self.forecast.minimum
 
@@ -123,20 +123,20 @@ class Plan:
     def _completes(self) -> bool:
         """Whether enough surveys complete in the recommended topology, where that was asked."""
         # An unknown chance is no reason against a survey; the text says that it is unknown.
-        chance = self._ending.chance if self._ending else None
+        chance = self._completion.chance if self._completion else None
         return chance is None or chance >= TARGET_COMPLETION
 
     @property
-    def _ending(self) -> Ending | None:
+    def _completion(self) -> Completion | None:
         """How likely the recommended topology completes."""
         best = self.recommended
         # Local mechanisms send one report without shares: they need one visit, as servers do.
         wanted = str(SERVERS)
         if best is not None and best.topology is not None:
             wanted = best.topology
-        for ending in self.endings:
-            if str(ending.topology) == wanted:
-                return ending
+        for completion in self.completions:
+            if str(completion.topology) == wanted:
+                return completion
         return None
 
     @property
@@ -153,8 +153,8 @@ class Plan:
         # one.
         if not self._is_informative:
             expected = self.forecast or best
-            error = percent(expected.half_width_95 or 0.0, "±")
-            average = percent(1 / self.request.items)
+            error = format_percent(expected.half_width_95 or 0.0, "±")
+            average = format_percent(1 / self.request.items)
             return (
                 f"do not run this: even {best.name}, the best, has a 95% error of {error}, more "
                 f"than an average item's {average}; ask more users, offer fewer items or allow a "
@@ -171,7 +171,7 @@ class Plan:
         if best.condition is not None:
             condition = f"provided that {best.condition}"
         # A tiny error is only said to be "below" a bound, which needs no "of".
-        error = percent(error_of(best))
+        error = format_percent(error_of(best))
         of = "" if error.startswith("below") else "of "
         return (
             f"run {best.name}: its standard error {of}{error} is "
@@ -185,7 +185,7 @@ class Plan:
         target = self.request.target_error
         if best is None or target is None:
             return ""
-        wanted = f"; the target error of {percent(target, '±')} is"
+        wanted = f"; the target error of {format_percent(target, '±')} is"
         if (best.half_width_95 or 0.0) <= target:
             # Fewer responses to a survey have a larger error, which stands beside it.
             is_survey = self.request.purpose == SURVEY
@@ -200,31 +200,31 @@ class Plan:
             return f"{unmet}, and no number of users was found that meets it"
         # Not always the recommended one: another mechanism may be worse now and better with more
         # users.
-        fewest = min(suitable, key=lambda option: option.users_needed or 0)
-        users = fewest.users_needed or 0
+        cheapest = min(suitable, key=lambda option: option.users_needed or 0)
+        users = cheapest.users_needed or 0
         if self.request.purpose != SURVEY:
-            return f"{unmet}: it takes {users:,} users with {fewest.name}"
+            return f"{unmet}: it takes {users:,} users with {cheapest.name}"
         # The error is that of the responses, which are fewer than the invitations.
         responses = users - share_of_users("dropout", self.request.dropout, users)
         return (
             f"{unmet}: it takes {users:,} invited people, of whom {responses:,} respond, with "
-            f"{fewest.name}"
+            f"{cheapest.name}"
         )
 
     def _describe_incomplete(self) -> str:
         """What to do about a survey that too few users stay for."""
-        topology = self._ending.topology if self._ending else SERVERS
+        topology = self._completion.topology if self._completion else SERVERS
         dropout = dropout_needed(self.request, self.loss or 0.0, topology)
         # The one thing that always helps; what follows is cheaper, where it exists.
         advice = "ask more users"
         if dropout is not None:
-            fewest = self.request.users - share_of_users("dropout", dropout, self.request.users)
-            advice = f"plan with --minimum {fewest} (minimum={fewest} in Python)"
+            min_users = self.request.users - share_of_users("dropout", dropout, self.request.users)
+            advice = f"plan with --minimum {min_users} (minimum={min_users} in Python)"
         # The next best option may travel in a topology that does complete.
         completing = set()
-        for ending in self.endings:
-            if (ending.chance or 0.0) >= TARGET_COMPLETION:
-                completing.add(str(ending.topology))
+        for completion in self.completions:
+            if (completion.chance or 0.0) >= TARGET_COMPLETION:
+                completing.add(str(completion.topology))
         for other in self.options:
             if suits(other, self.request.malicious_clients) and other.topology in completing:
                 advice += f", or run {other.name} in {other.topology}"
@@ -233,14 +233,14 @@ class Plan:
         return (
             f"do not run this: if each visit is missed with probability {self.loss:.3g}, fewer "
             f"than {TARGET_COMPLETION:.0%} of the surveys complete in {topology}, with {visits} "
-            f"visit{'s' * (visits > 1)}, because {self.fewest:,} of "
+            f"visit{'s' * (visits > 1)}, because {self.min_users:,} of "
             f"{self.request.users:,} users must stay; {advice}"
         )
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know about the request itself."""
-        return cautions(self.request.epsilon, self.request.delta)
+        return privacy_warnings(self.request.epsilon, self.request.delta)
 
     @property
     def loss(self) -> float | None:
@@ -255,13 +255,13 @@ class Plan:
         return request.loss
 
     @cached_property
-    def endings(self) -> tuple[Ending, ...]:
+    def completions(self) -> tuple[Completion, ...]:
         """How likely each topology completes; empty where no user is expected to miss a visit."""
         request = self.request
         # Peers share with each other: a survey of one has nobody to share with.
-        if self.loss is None or self.fewest < 2:
+        if self.loss is None or self.min_users < 2:
             return ()
-        return endings(request.users, self.fewest, self.loss, request.insiders)
+        return completions(request.users, self.min_users, self.loss, request.insiders)
 
     @cached_property
     def dropout_cost(self) -> DropoutCost | None:
@@ -279,8 +279,8 @@ class Plan:
             # tolerates both.
             known = self.dropout_cost.liars
         else:
-            for ending in self.endings:
-                known[str(ending.topology)] = ending.liars
+            for completion in self.completions:
+                known[str(completion.topology)] = completion.liars
         if not known:
             return ""
         limits = ", ".join(f"{count:,} in {topology}" for topology, count in known.items())
@@ -314,7 +314,7 @@ class Plan:
             **{key: getattr(request, key) for key in keys},
             "invited": request.users if request.invited is None else request.invited,
             "loss": self.loss,
-            "topologies": [ending.to_dict() for ending in self.endings],
+            "topologies": [completion.to_dict() for completion in self.completions],
             "room": self.dropout_cost.to_dict() if self.dropout_cost else None,
             **(self.forecast.to_dict() if self.forecast else {}),
             "notes": list(self.notes),
@@ -354,9 +354,9 @@ class Plan:
             variants = ((option.name, option), (f"{option.name} in servers", option.servers))
             for label, variant in variants:
                 if variant is not None and variant.standard_error is not None:
-                    half = percent(variant.half_width_95 or 0.0, "±")
+                    half = format_percent(variant.half_width_95 or 0.0, "±")
                     users = self._format_needed(variant) if variant is option else ""
-                    rows.append((label, half, percent(variant.standard_error), users))
+                    rows.append((label, half, format_percent(variant.standard_error), users))
         return rows
 
     def _format_needed(self, option: Option) -> str:
@@ -379,7 +379,7 @@ class Plan:
         """
         rows = [option.to_dict() for option in self.options]
         columns = {}
-        for key in FRAME:
+        for key in FRAME_COLUMNS:
             columns[key] = [row[key] for row in rows]
         facts = self.to_dict()
         for table in TABLES:

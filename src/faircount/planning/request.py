@@ -19,7 +19,7 @@ TABLE = "table"
 """What a plan is for: a survey over the network, or the histogram of a table that is there."""
 
 
-def cautions(epsilon: float, delta: float = 0.0, delta_digits: int = 3) -> tuple[str, ...]:
+def privacy_warnings(epsilon: float, delta: float = 0.0, delta_digits: int = 3) -> tuple[str, ...]:
     """Warnings about an epsilon or a delta so large that it protects next to nobody.
 
     Delta is printed as the guarantee beside it prints it: rounded up to so many digits.

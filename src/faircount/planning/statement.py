@@ -6,7 +6,7 @@ from typing import Any
 from faircount.accounting.conditions import Condition, in_english
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.plain import JSON_VERSION
-from faircount.planning.request import cautions
+from faircount.planning.request import privacy_warnings
 
 # Digits of every delta that a statement prints, so that one value is not printed as several.
 DELTA_DIGITS = 4
@@ -65,7 +65,10 @@ class Statement:
     def notes(self) -> tuple[str, ...]:
         """What a reader must know about these figures, and about so large an epsilon or delta."""
         # Unknown values are not large.
-        return (*self.remarks, *cautions(self.epsilon or 0.0, self.delta or 0.0, DELTA_DIGITS))
+        return (
+            *self.remarks,
+            *privacy_warnings(self.epsilon or 0.0, self.delta or 0.0, DELTA_DIGITS),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

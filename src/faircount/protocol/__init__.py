@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from faircount.protocol.survey.invitations import Invitation as Invitation
     from faircount.protocol.wire.messages import decode as decode
 
-_HOMES = {
+_LAZY_MODULES = {
     "Aggregator": "roles.aggregator",
     "Client": "roles.client",
     "ClientState": "roles.client",
@@ -116,6 +116,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOMES:
-        return getattr(import_module(f"faircount.protocol.{_HOMES[name]}"), name)
+    if name in _LAZY_MODULES:
+        return getattr(import_module(f"faircount.protocol.{_LAZY_MODULES[name]}"), name)
     raise AttributeError(f"faircount.protocol has no name {name!r}")

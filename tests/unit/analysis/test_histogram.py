@@ -15,7 +15,7 @@ import faircount as fc
 from faircount.accounting.conditions import ROWS_ARE_PEOPLE
 from faircount.analysis.groups import GroupedHistogram
 from faircount.analysis.histogram import Histogram, histogram
-from faircount.analysis.terms import Terms
+from faircount.analysis.run_settings import RunSettings
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, FaircountError, ParameterError, RefusedError
 from faircount.estimation.result import Result
@@ -207,7 +207,7 @@ def test_an_error_that_swamps_the_answers_stops_the_run(mechanism: str) -> None:
 
 def test_nothing_serves_a_budget_of_next_to_nothing() -> None:
     with pytest.raises(RefusedError, match="no mechanism meets the budget"):
-        Terms(1e-7, 1e-12).plan(np.zeros(800, dtype=np.int64), 12)
+        RunSettings(1e-7, 1e-12).plan(np.zeros(800, dtype=np.int64), 12)
 
 
 def test_seeded_results_say_that_they_are_no_release() -> None:

@@ -182,7 +182,9 @@ def test_a_change_of_fitted_estimates_has_the_law_of_fitted_noise() -> None:
     results = [result_of(100, [50, 30, 20])] * 2
     change = only_change(trend_of(results, ["a", "b"]))
     channel = Laplace(items=ITEMS, users=100, epsilon=1.0).channel(100)
-    raw, fitted = (EstimateNoise(law, 0.01) for law in (channel.noise, channel.on_total(3).noise))
+    raw, fitted = (
+        EstimateNoise(law, 0.01) for law in (channel.noise, channel.fitted_to_total(3).noise)
+    )
     bounds = bound_difference(fitted, fitted, 0.05)
     for row in change.rows:
         np.testing.assert_allclose((row.low, row.high), bounds)

@@ -96,7 +96,7 @@ def test_rounding_leaves_nothing_of_a_count_of_zero(mechanism: Any) -> None:
     channel = mechanism.bind(1000).channel(1000)
     coins = channel.noise.mean if channel.noise.low == 0 else 0.0
     assert channel.estimate(np.array([coins]), 1000).tolist() == [0.0]
-    fitted = channel.on_total(mechanism.N)
+    fitted = channel.fitted_to_total(mechanism.N)
     if fitted is not channel:
         assert fitted.noise.mean == 0.0
         assert fitted.estimate(np.array([0, 1000]), 1000).tolist() == [0.0, 1.0]

@@ -105,7 +105,7 @@ def test_groups_are_fitted_each_to_its_own_total() -> None:
     counts = np.array([[30, 20, 10], [5, 15, 20]])
     channels = [Channel(1.0, noise=coin_noise(coins)) for coins in (40, 12)]
     parts = [
-        WeightedGroup(share, channel.on_total(3), users)
+        WeightedGroup(share, channel.fitted_to_total(3), users)
         for share, channel, users in zip((0.6, 0.4), channels, (60, 40), strict=True)
     ]
     raw_parts = [
@@ -156,7 +156,7 @@ def test_sums_whose_total_is_random_or_exact_are_left_alone(mechanism) -> None:
     """Sampled totals are random, and local reports have a variance that depends on the answers."""
     channel = mechanism.channel(100)
     assert not channel.fits_total(mechanism.N)
-    assert channel.on_total(mechanism.N) is channel
+    assert channel.fitted_to_total(mechanism.N) is channel
     sums = np.array([40, 30, 10, 9])[: mechanism.N]
     assert np.array_equal(mechanism.estimate(sums, 100), mechanism.estimate(sums, 100, raw=True))
     bounds = interval(sums, channel, 100, known_total=True)

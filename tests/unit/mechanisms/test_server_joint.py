@@ -27,7 +27,7 @@ def test_its_deviation_is_never_larger_than_that_of_independent_noise(
     votes = ServerJoint.calibrate(wanted).mechanism
     laplace = ServerLaplace.calibrate(wanted).mechanism
     own = votes.channel(USERS).noise
-    other = laplace.channel(USERS).on_total(items).noise
+    other = laplace.channel(USERS).fitted_to_total(items).noise
     assert own is not None
     assert other is not None
     assert own.variance < other.variance

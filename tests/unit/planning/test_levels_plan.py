@@ -55,7 +55,7 @@ def test_cautions() -> None:
     assert level_cautions(Levels.of({"a": 0.5, "b": 1.5})) == []
     # Nobody chooses a weaker level, and the second table is nothing but noise.
     useless = make_plan((1.0, 2.0), (1.0, 0.0))
-    assert "smaller by a factor of 1.00 only" in useless.cautions[-1]
+    assert "smaller by a factor of 1.00 only" in useless.notes[-1]
     assert useless.gain == pytest.approx(1.0, abs=1e-6)
 
 

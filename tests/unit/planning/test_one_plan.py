@@ -20,7 +20,7 @@ from faircount.planning.promise import (
     is_weak_epsilon,
     promise_to_participants,
 )
-from faircount.planning.request import cautions
+from faircount.planning.request import privacy_warnings
 
 PAGE = Path(__file__).parents[3] / "src" / "faircount" / "web" / "page"
 GRID = [
@@ -183,7 +183,7 @@ console.log(JSON.stringify({{ certainty, weak: certainty > weakAbove,
 def test_owners_read_what_participants_will_read(epsilon: float) -> None:
     page = on_the_page(epsilon, 1e-6)
     assert attacker_certainty(epsilon) == page["certainty"]
-    assert is_weak_epsilon(epsilon) == page["weak"] == bool(cautions(epsilon))
+    assert is_weak_epsilon(epsilon) == page["weak"] == bool(privacy_warnings(epsilon))
     first, weak, delta = page["sentences"]
     wanted = [first.replace("{sure}", f"{page['certainty']:g}")]
     if page["weak"]:

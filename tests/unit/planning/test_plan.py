@@ -22,7 +22,7 @@ from faircount.planning.accuracy import curves, half_width, users_needed
 from faircount.planning.advice import TIE_FACTOR
 from faircount.planning.completion import dropout_needed
 from faircount.planning.costs import cost, paper_form_bytes
-from faircount.planning.option import percent
+from faircount.planning.option import format_percent
 from faircount.planning.plan import Plan, compare_mechanisms
 from faircount.planning.request import PlanRequest
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, encode
@@ -398,7 +398,7 @@ def test_a_plan_that_too_few_stay_for_names_the_smallest_dropout_that_serves() -
     assert "plan with --minimum 608" in made.verdict
     for dropout, enough in ((0.23, False), (0.24, True)):
         other = compare_mechanisms(800, 12, 1.0, 1e-6, loss=0.2, dropout=dropout)
-        assert (other.endings[0].chance >= TARGET_COMPLETION) == other.worthwhile == enough
+        assert (other.completions[0].chance >= TARGET_COMPLETION) == other.worthwhile == enough
     assert dropout_needed(PlanRequest(3, 2, 1.0, 1e-6), 0.9) is None
     assert "ask more users" in compare_mechanisms(40, 2, 8.0, 1e-6, loss=0.99).verdict
 
@@ -493,11 +493,11 @@ def test_any_question_gets_an_answer_or_a_plain_refusal(
 
 
 def test_percentages_have_two_digits() -> None:
-    assert [percent(share) for share in (0.0035, 0.02, 0.137, 1.66, 2.8e-6, 0.0, 1e-20)] == [
+    assert [format_percent(share) for share in (0.0035, 0.02, 0.137, 1.66, 2.8e-6, 0.0, 1e-20)] == [
         "0.35%", "2.0%", "14%", "166%", "0.00028%", "0%", "below 0.0001%",
     ]  # fmt: skip
-    assert percent(0.02, "±") == "±2.0%"
-    assert percent(1e-20, "±") == "below ±0.0001%"
+    assert format_percent(0.02, "±") == "±2.0%"
+    assert format_percent(1e-20, "±") == "below ±0.0001%"
 
 
 def test_bytes_are_those_of_the_encoded_messages() -> None:

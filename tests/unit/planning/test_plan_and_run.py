@@ -261,7 +261,7 @@ def test_whether_a_survey_ends_is_asked_of_the_recommended_topology() -> None:
     made = compare_mechanisms(800, 12, 1.0, 1e-6, releases=12, loss=0.01, dropout=0.02)
     assert made.recommended is not None
     assert (made.recommended.name, made.recommended.topology) == ("decoys", "masked")
-    chances = {str(ending.topology): ending.chance or 0.0 for ending in made.endings}
+    chances = {str(ending.topology): ending.chance or 0.0 for ending in made.completions}
     assert chances["servers"] > TARGET_COMPLETION > chances["masked"]
     assert not made.worthwhile
     assert "complete in masked, with 4 visits" in made.verdict

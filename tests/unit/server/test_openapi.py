@@ -18,7 +18,7 @@ from trial_survey import TrialSurvey, begin_client, require_success, set_up, vis
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
-from faircount.owner.answers import AGGREGATOR_STATUS, COORDINATOR_STATUS
+from faircount.owner.server_replies import AGGREGATOR_STATUS, COORDINATOR_STATUS
 from faircount.protocol import SERVERS, encode
 from faircount.protocol.wire.codec import (
     FieldCodec,

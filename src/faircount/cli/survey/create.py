@@ -327,11 +327,11 @@ def _operators(survey: "Survey") -> "Iterator[dict[str, str]]":
 def _notes_about(survey: "Survey", own_budget: bool) -> list[str]:
     """What an owner should think about before inviting people."""
     from faircount.mechanisms.laplace_sheets import LaplaceSheets
-    from faircount.planning.request import cautions
+    from faircount.planning.request import privacy_warnings
     from faircount.protocol.survey.operators import has_one_operator
 
     params = survey.params
-    notes = list(cautions(params.epsilon, params.delta))
+    notes = list(privacy_warnings(params.epsilon, params.delta))
     levels = _levels_of(survey)
     if levels is not None:
         from faircount.planning.levels import level_cautions

@@ -316,10 +316,11 @@ def propose(
     survey_form = as_field_mechanism(mechanism).for_survey()
     asked = questionnaire or questionnaire_of(survey_form, question)
     adapted = topology.adapt_mechanism(survey_form.for_questionnaire(asked))
-    fewest = minimum_after_dropouts(mechanism) if minimum is None else minimum
+    min_responses = minimum_after_dropouts(mechanism) if minimum is None else minimum
     if bound is None:
         deltas = (
-            remaining_guarantee(adapted, size, promised).delta for size in (fewest, adapted.n)
+            remaining_guarantee(adapted, size, promised).delta
+            for size in (min_responses, adapted.n)
         )
         # Both ends, since delta may rise or fall with the number of responses.
         bound = canonical.parse_real(canonical.format_upper_bound(max(deltas)))
@@ -331,7 +332,7 @@ def propose(
         topology=topology,
         epsilon=float(promised),
         delta=bound,
-        minimum=fewest,
+        minimum=min_responses,
         keys=keys,
         **terms,
     )

@@ -10,9 +10,9 @@ from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.registry import frequency_mechanisms
-from faircount.planning.option import make_option, percent
+from faircount.planning.option import format_percent, make_option
 from faircount.planning.plan import compare_mechanisms
-from faircount.planning.request import PlanRequest, cautions
+from faircount.planning.request import PlanRequest, privacy_warnings
 
 AUTO = "auto"
 
@@ -26,7 +26,7 @@ RUN_NEVERTHELESS = (
 class PlannedSurvey:
     """A survey that is ready to run; no noise has been drawn yet."""
 
-    terms: "Terms"
+    settings: "RunSettings"
     positions: Ints = field(repr=False)
     mechanism: FrequencyMechanism
     half_width_95: float
@@ -38,7 +38,7 @@ class PlannedSurvey:
 
 
 @dataclass(frozen=True)
-class Terms:
+class RunSettings:
     """Budget, mechanism and assumptions of one group of users."""
 
     epsilon: float
@@ -81,10 +81,10 @@ class Terms:
             raise RefusedError(reason)
         return PlannedSurvey(self, positions, chosen.mechanism, chosen.half_width_95 or 0.0)
 
-    def cautions(self, result: Result) -> tuple[str, ...]:
+    def warnings_for(self, result: Result) -> tuple[str, ...]:
         """What to know about the guarantee, such as a large epsilon or an item below the floor."""
         return (
-            *cautions(self.epsilon, self.delta),
+            *privacy_warnings(self.epsilon, self.delta),
             *_items_below_floor(result),
             *_describe_absent_servers(result),
         )
@@ -106,8 +106,8 @@ def check_worthwhile(surveys: Sequence[PlannedSurvey], items: int, anyway: bool)
     # Groups may use different mechanisms; each is named once, in the order of the groups.
     names = "+".join(dict.fromkeys(survey.mechanism.name for survey in surveys))
     warning = (
-        f"do not run this: {names} has a 95% error of {percent(error, '±')}, more than an average "
-        f"item's {percent(1 / items)}; ask more users, offer fewer items or allow a larger epsilon"
+        f"do not run this: {names} has a 95% error of {format_percent(error, '±')}, more than an average "
+        f"item's {format_percent(1 / items)}; ask more users, offer fewer items or allow a larger epsilon"
     )
     if not anyway:
         raise RefusedError(f"{warning}. {RUN_NEVERTHELESS}")
