@@ -8,9 +8,9 @@ from exact_coverage import Performance
 from exact_coverage_of_groups import GroupCoverage, is_even, splits_of
 from page import Line, numbers_of
 
-from faircount.estimation.weighted_law import WeightedGroup
+from faircount.estimation.weighted_distribution import WeightedGroup
 from faircount.estimation.weighting import group_variance, total_variance, uwa
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 
 SIZES = (20, 60)
 HOLDERS = (1, 7, 24)  # a single holder, 1/12 and 30% of the users
@@ -88,7 +88,7 @@ def section(pairs: Mapping[str, tuple[Channel, Channel]], items: int) -> list[st
         *texts,
         "",
         "Wide is `uwa` where sampling probabilities are far apart: it pays for the possibility that all holders are in",
-        "the group that is sampled least. A single holder is below what an oracle with a normal law can describe.",
+        "the group that is sampled least. A single holder is below what an oracle with a normal distribution can describe.",
         "",
         "`run --groups` shows `uwa`, and `total` beside it under its condition. Where the choice of a group depends on",
         "the answer, `total` covers less than 20% in the settings of `tests/statistical/test_group_intervals.py`. A test",

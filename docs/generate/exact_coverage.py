@@ -1,7 +1,7 @@
 """How often an interval really holds, and how wide it is, computed by enumerating every sum that
 can be opened.
 
-Nothing is simulated: the law of one item's sum is known for every mechanism. It is computed here by
+Nothing is simulated: the distribution of one item's sum is known for every mechanism. It is computed here by
 plain convolution, independently of the inversions in estimation that it checks.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from faircount.core.arrays import Floats
 from faircount.core.validation import check_integer
 from faircount.estimation.intervals import contains, interval, normal_quantile
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 
 _NEGLIGIBLE = 1e-13  # sums less likely than this are left out of the enumeration
 
@@ -33,16 +33,20 @@ class Performance:
     oracle_width: float
 
 
-def sum_law(channel: Channel, included: int, truth: float, covers: str = "users") -> NoiseLaw:
-    """Law of one item's revealed sum, for `truth` the users' own frequency or that of their
+def sum_distribution(
+    channel: Channel, included: int, truth: float, covers: str = "users"
+) -> NoiseDistribution:
+    """Distribution of one item's revealed sum, for `truth` the users' own frequency or that of their
     population.
     """
     if covers == "population":
-        law = _binomial(included, channel.miss + (channel.hit - channel.miss) * truth)
+        distribution = _binomial(included, channel.miss + (channel.hit - channel.miss) * truth)
     else:
         holders = round(truth * included)
-        law = _plus(_binomial(holders, channel.hit), _binomial(included - holders, channel.miss))
-    return law if channel.noise is None else _plus(law, channel.noise)
+        distribution = _plus(
+            _binomial(holders, channel.hit), _binomial(included - holders, channel.miss)
+        )
+    return distribution if channel.noise is None else _plus(distribution, channel.noise)
 
 
 def performance(
@@ -55,15 +59,22 @@ def performance(
 ) -> list[Performance]:
     """Exact coverage and expected width of `interval` for each true frequency of an item."""
     n, values = check_integer("included", included, least=1), _possible(truths, included, covers)
-    laws = [sum_law(channel, n, float(value), covers) for value in values]
-    sums = np.unique(np.concatenate([law.values for law in laws]))
+    distributions = [sum_distribution(channel, n, float(value), covers) for value in values]
+    sums = np.unique(np.concatenate([distribution.values for distribution in distributions]))
     made = interval(sums, channel, n, level=level, covers=covers)
     drawn = (covers == "population") * values * (1 - values) / n
     half = normal_quantile(0.5 + level / 2) * np.sqrt(channel.variance(values, n) + drawn)
-    at = [np.searchsorted(sums, law.values) for law in laws]
+    at = [np.searchsorted(sums, distribution.values) for distribution in distributions]
     return [
-        measured(t, law.pmf, made.low[i], made.high[i], channel.estimate(law.values, n), h)
-        for t, law, i, h in zip(values, laws, at, half, strict=True)
+        measured(
+            t,
+            distribution.pmf,
+            made.low[i],
+            made.high[i],
+            channel.estimate(distribution.values, n),
+            h,
+        )
+        for t, distribution, i, h in zip(values, distributions, at, half, strict=True)
     ]
 
 
@@ -122,23 +133,25 @@ def measured(
     )
 
 
-def _binomial(trials: int, p: float) -> NoiseLaw:
+def _binomial(trials: int, p: float) -> NoiseDistribution:
     from scipy.stats import binom
 
-    return _trimmed(NoiseLaw(0, binom.pmf(np.arange(trials + 1), trials, p)))
+    return _trimmed(NoiseDistribution(0, binom.pmf(np.arange(trials + 1), trials, p)))
 
 
-def _plus(counted: NoiseLaw, other: NoiseLaw) -> NoiseLaw:
-    """Sum of a whole-number law and one that may live on a finer lattice."""
+def _plus(counted: NoiseDistribution, other: NoiseDistribution) -> NoiseDistribution:
+    """Sum of a whole-number distribution and one that may live on a finer lattice."""
     fine = np.zeros((counted.pmf.size - 1) * other.scale + 1)
     fine[:: other.scale] = counted.pmf
     return _trimmed(
-        NoiseLaw(counted.low * other.scale + other.low, np.convolve(fine, other.pmf), other.scale)
+        NoiseDistribution(
+            counted.low * other.scale + other.low, np.convolve(fine, other.pmf), other.scale
+        )
     )
 
 
-def _trimmed(law: NoiseLaw) -> NoiseLaw:
+def _trimmed(distribution: NoiseDistribution) -> NoiseDistribution:
     """Without the far tails; what stays is scaled back to one."""
-    kept = np.flatnonzero(law.pmf > _NEGLIGIBLE)
-    pmf = law.pmf[kept[0] : kept[-1] + 1]
-    return NoiseLaw(law.low + int(kept[0]), pmf / pmf.sum(), law.scale)
+    kept = np.flatnonzero(distribution.pmf > _NEGLIGIBLE)
+    pmf = distribution.pmf[kept[0] : kept[-1] + 1]
+    return NoiseDistribution(distribution.low + int(kept[0]), pmf / pmf.sum(), distribution.scale)

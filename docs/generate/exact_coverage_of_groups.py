@@ -1,7 +1,7 @@
 """How often intervals of groups put together hold, and how wide they are, by enumerating every sum
 of every group.
 
-As exact_coverage.py does it for one survey: by plain convolution, independently of the laws that it
+As exact_coverage.py does it for one survey: by plain convolution, independently of the distributions that it
 checks. For small groups.
 """
 
@@ -11,12 +11,12 @@ from itertools import product
 from math import comb, prod
 
 import numpy as np
-from exact_coverage import Performance, measured, sum_law
+from exact_coverage import Performance, measured, sum_distribution
 
 from faircount.core.arrays import Floats
 from faircount.estimation.intervals import normal_quantile
+from faircount.estimation.weighted_distribution import WeightedGroup
 from faircount.estimation.weighted_intervals import weighted_interval
-from faircount.estimation.weighted_law import WeightedGroup
 from faircount.estimation.weighting import combine
 
 Split = tuple[int, ...]
@@ -56,9 +56,11 @@ class GroupCoverage:
     ) -> None:
         self.parts, self.splits, self.level = parts, splits, level
         self.users = sum(part.users for part in parts)
-        self._laws = [_laws(part, {split[g] for split in splits}) for g, part in enumerate(parts)]
+        self._distributions = [
+            _distributions(part, {split[g] for split in splits}) for g, part in enumerate(parts)
+        ]
         self._seen = np.max([self._chance(split) for split in splits], axis=0) > _RARE
-        grids = np.meshgrid(*(support for support, _ in self._laws), indexing="ij")
+        grids = np.meshgrid(*(support for support, _ in self._distributions), indexing="ij")
         sums = np.stack([grid[self._seen] for grid in grids])
         self.made = weighted_interval(sums, parts, level=level, covers=covers)
         groups = [
@@ -91,21 +93,31 @@ class GroupCoverage:
 
     def _chance(self, split: Split) -> Floats:
         """Probability of every combination of sums."""
-        laws = [chances[held] for (_, chances), held in zip(self._laws, split, strict=True)]
-        return np.asarray(reduce(np.multiply.outer, laws))
+        distributions = [
+            chances[held] for (_, chances), held in zip(self._distributions, split, strict=True)
+        ]
+        return np.asarray(reduce(np.multiply.outer, distributions))
 
     def _ways(self, split: Split) -> int:
         return prod(comb(part.users, held) for part, held in zip(self.parts, split, strict=True))
 
 
-def _laws(part: WeightedGroup, counts: set[int]) -> tuple[Floats, dict[int, Floats]]:
+def _distributions(part: WeightedGroup, counts: set[int]) -> tuple[Floats, dict[int, Floats]]:
     """Sums that the group can open, and their probabilities for each number of holders."""
-    laws = {held: sum_law(part.channel, part.users, held / part.users) for held in counts}
-    scale = next(iter(laws.values())).scale
-    low = min(law.low for law in laws.values())
-    size = max(law.low + law.pmf.size for law in laws.values()) - low
+    distributions = {
+        held: sum_distribution(part.channel, part.users, held / part.users) for held in counts
+    }
+    scale = next(iter(distributions.values())).scale
+    low = min(distribution.low for distribution in distributions.values())
+    size = (
+        max(distribution.low + distribution.pmf.size for distribution in distributions.values())
+        - low
+    )
     padded = {
-        k: np.pad(law.pmf, (law.low - low, size - law.pmf.size - (law.low - low)))
-        for k, law in laws.items()
+        k: np.pad(
+            distribution.pmf,
+            (distribution.low - low, size - distribution.pmf.size - (distribution.low - low)),
+        )
+        for k, distribution in distributions.items()
     }
     return (low + np.arange(size, dtype=np.float64)) / scale, padded

@@ -20,7 +20,7 @@ from scipy.stats import binom, nbinom, norm
 from faircount.estimation.intervals import interval
 from faircount.estimation.mean_intervals import two_point_interval
 from faircount.estimation.result import MeanResult
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 from faircount.mechanisms.local_mean import PM, ReportSums
 
 USERS = (50, 300, 1000, 5000)
@@ -42,19 +42,19 @@ def laplace(epsilon: float, share: float = 1.0) -> Channel:
     a = np.exp(-epsilon / 2)
     one = nbinom.pmf(np.arange(int(60 / -np.log(a))), share, 1 - a)
     pmf = np.convolve(one, one[::-1])
-    return Channel(1.0, noise=NoiseLaw(1 - one.size, pmf / pmf.sum()))
+    return Channel(1.0, noise=NoiseDistribution(1 - one.size, pmf / pmf.sum()))
 
 
 def decoys(coins: int, p: float = 1.0) -> Channel:
     """Bin(coins, 1/2), with or without sampling."""
-    return Channel(p, noise=NoiseLaw(0, binom.pmf(np.arange(coins + 1), coins, 0.5)))
+    return Channel(p, noise=NoiseDistribution(0, binom.pmf(np.arange(coins + 1), coins, 0.5)))
 
 
 def gaussian(variance: float, scale: int = 2) -> Channel:
-    """A normal law rounded to multiples of 1 / scale."""
+    """A normal distribution rounded to multiples of 1 / scale."""
     edge = int(10 * np.sqrt(variance) * scale)
     pmf = norm.pdf(np.arange(-edge, edge + 1) / scale, scale=np.sqrt(variance))
-    return Channel(1.0, noise=NoiseLaw(-edge, pmf / pmf.sum(), scale))
+    return Channel(1.0, noise=NoiseDistribution(-edge, pmf / pmf.sum(), scale))
 
 
 def fitted(channel: Channel) -> Channel:
@@ -76,8 +76,8 @@ def fitted(channel: Channel) -> Channel:
     # Too unlikely to change a digit on this page.
     kept = np.flatnonzero(pmf > 1e-18)
     pmf = pmf[kept[0] : kept[-1] + 1]
-    law = NoiseLaw(first + int(kept[0]), pmf / pmf.sum(), ITEMS * noise.scale)
-    return Channel(1.0, noise=law, independent=False)
+    distribution = NoiseDistribution(first + int(kept[0]), pmf / pmf.sum(), ITEMS * noise.scale)
+    return Channel(1.0, noise=distribution, independent=False)
 
 
 def grr(epsilon: float) -> Channel:
@@ -214,14 +214,18 @@ def _duchi(epsilon: float, values: Floats, covers: str) -> Performance:
     a population.
     """
     size, n = float((np.exp(epsilon) + 1) / (np.exp(epsilon) - 1)), values.size
-    law = np.ones(1)
+    distribution = np.ones(1)
     for value, users in _crowds(values if covers == "users" else np.full(n, values.mean())):
-        law = np.convolve(law, binom.pmf(np.arange(users + 1), users, (1 + value / size) / 2))
-    seen = np.flatnonzero(law > 1e-13)
+        distribution = np.convolve(
+            distribution, binom.pmf(np.arange(users + 1), users, (1 + value / size) / 2)
+        )
+    seen = np.flatnonzero(distribution > 1e-13)
     estimates = (2 * seen / n - 1) * size
     made = np.array([two_point_interval(float(estimate), size, n) for estimate in estimates])
     noise = (size**2 - (values**2).mean()) / n
-    return _mean_performance(values, estimates, made, law[seen] / law[seen].sum(), noise, covers)
+    return _mean_performance(
+        values, estimates, made, distribution[seen] / distribution[seen].sum(), noise, covers
+    )
 
 
 def _pm(epsilon: float, values: Floats, covers: str) -> Performance:
@@ -230,11 +234,17 @@ def _pm(epsilon: float, values: Floats, covers: str) -> Performance:
     """
     rng = np.random.default_rng(7)
     mechanism, n = PM(epsilon=epsilon, cells=64, users=values.size), values.size
-    laws = [(users, _cell_law(mechanism, value)) for value, users in _crowds(values)]
+    distributions = [
+        (users, _cell_distribution(mechanism, value)) for value, users in _crowds(values)
+    ]
     if covers == "population":
-        laws = [(n, np.asarray(sum(users / n * law for users, law in laws)))]
+        distributions = [
+            (n, np.asarray(sum(users / n * distribution for users, distribution in distributions)))
+        ]
     reports, cells = (
-        sum(rng.multinomial(users, law, size=RUNS) for users, law in laws),
+        sum(
+            rng.multinomial(users, distribution, size=RUNS) for users, distribution in distributions
+        ),
         np.arange(64),
     )
     opened = [
@@ -256,15 +266,15 @@ def _crowds(values: Floats) -> list[tuple[float, int]]:
     return list(zip(distinct.tolist(), users.tolist(), strict=True))
 
 
-def _cell_law(mechanism: PM, value: float) -> Floats:
+def _cell_distribution(mechanism: PM, value: float) -> Floats:
     window, place = mechanism.window, (value + 1) / 2 * mechanism.steps
-    start, law = (
+    start, distribution = (
         int(np.floor(place)),
         np.full(mechanism.window.cells, float(mechanism.window.other)),
     )
     for at, weight in ((start, 1 - (place - start)), (start + 1, place - start)):
-        law[at : at + window.width] += weight * float(window.excess)
-    return np.asarray(law / law.sum())
+        distribution[at : at + window.width] += weight * float(window.excess)
+    return np.asarray(distribution / distribution.sum())
 
 
 def _mean_performance(
@@ -292,8 +302,8 @@ def blaker_lines() -> Iterator[str]:
         accepted = (below > 0.025) & (above > 0.025)
         tails = n - accepted[::-1].argmax(axis=0) - accepted.argmax(axis=0)
         used = interval(every, Channel(p), n).width * n
-        law = [binom.pmf(every, round(share * n), p) for share in (0.02, UNIFORM, 0.3)]
-        cells = " | ".join(f"{pmf @ tails:.2f} -> {pmf @ used:.2f}" for pmf in law)
+        distribution = [binom.pmf(every, round(share * n), p) for share in (0.02, UNIFORM, 0.3)]
+        cells = " | ".join(f"{pmf @ tails:.2f} -> {pmf @ used:.2f}" for pmf in distribution)
         yield f"| {n} | {p} | {cells} |"
 
 
@@ -332,12 +342,12 @@ def _head(tables: dict[str, list[str]]) -> list[str]:
         "over the oracle's.",
         "",
         f"Where all items have noise of their own, counts are fitted to the known number of users, here with {ITEMS} items;",
-        "`raw` ones are not. Two items of Laplace share one draw and are not fitted: they have the law of `raw` at twice epsilon.",
+        "`raw` ones are not. Two items of Laplace share one draw and are not fitted: they have the distribution of `raw` at twice epsilon.",
         "",
         found,
         "",
         "Below 1 means narrower than the oracle: holders are whole numbers, which a normal interval does not use.",
-        "Far above 1 occurs where a handful of users is counted: there the oracle's own normal law does not hold.",
+        "Far above 1 occurs where a handful of users is counted: there the oracle's own normal distribution does not hold.",
     ]
 
 

@@ -101,7 +101,7 @@ test("a person is counted exactly when the random bits lie below p", async () =>
   assert.deepEqual(MECHANISMS.dpds.vector(params, [2], first(0x40)), [0n, 0n, 0n]);
 });
 
-test("a Laplace table is a symmetric law next to the ideal one", () => {
+test("a Laplace table is a symmetric distribution next to the ideal one", () => {
   const { values, cumulative, distance } = laplaceTable(1n << 127n, 0.5, 20);
   const weights = cumulative.map((top, at) => top - (at ? cumulative[at - 1] : 0n));
   assert.equal(values[0], -values.at(-1));

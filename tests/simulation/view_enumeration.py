@@ -1,6 +1,6 @@
-"""Surveys with ideal cryptography, and the exact law of what every party sees of them.
+"""Surveys with ideal cryptography, and the exact distribution of what every party sees of them.
 
-`ViewEnumerator.law` runs one scenario for all outcomes of its randomness, and returns the law of
+`ViewEnumerator.distribution` runs one scenario for all outcomes of its randomness, and returns the distribution of
 the views for given answers. The clients are the real ones, except that they draw from a `Scripted`
 source (`views`), which goes through all outcomes one after the other.
 """
@@ -50,8 +50,8 @@ from faircount.sharing.field import dtype_for
 from faircount.sharing.keys import SEED_BYTES
 from simulation.views import (
     Chance,
+    Distribution,
     IdealFunctionality,
-    Law,
     Node,
     Observer,
     Scripted,
@@ -66,7 +66,7 @@ Outcomes = list[tuple[tuple[int, ...], int]]
 
 
 def responses(mechanism: FrequencyMechanism, answer: int) -> Outcomes:
-    """The law of one client's vector; for TSS, its bits and then the items of its set."""
+    """The distribution of one client's vector; for TSS, its bits and then the items of its set."""
     if mechanism.collected is Collected.SETS:
         return _two_stage_responses(as_two_stage(mechanism), answer)
     one_hot = tuple(int(j == answer) for j in range(mechanism.N))
@@ -189,12 +189,12 @@ Scenario = Callable[["ViewEnumerator"], None]
 
 @dataclass(frozen=True)
 class Views:
-    """The law of each party's view; clients by number. A reader sees the result only."""
+    """The distribution of each party's view; clients by number. A reader sees the result only."""
 
-    reader: Law
-    s1: Law
-    s2: Law
-    coalitions: Mapping[tuple[int, ...], Law]
+    reader: Distribution
+    s1: Distribution
+    s2: Distribution
+    coalitions: Mapping[tuple[int, ...], Distribution]
 
 
 class ViewEnumerator:
@@ -225,12 +225,12 @@ class ViewEnumerator:
             self.deadline()
         self.first_servers = self.s1, self.s2
 
-    def law(
+    def distribution(
         self, answers: Sequence[int], scenario: Scenario, coalitions: Iterable[tuple[int, ...]] = ()
     ) -> Views:
-        """The exact law of every view for these answers."""
+        """The exact distribution of every view for these answers."""
         parties: list[Any] = [Party.CLIENT, Party.COORDINATOR, Party.AGGREGATOR, *coalitions]
-        laws: list[Law] = [{} for _ in parties]
+        distributions: list[Distribution] = [{} for _ in parties]
 
         def run(chance: Chance) -> Hashable:
             self.start(chance, answers)
@@ -239,9 +239,14 @@ class ViewEnumerator:
 
         for views, weight in every_run(run).items():
             assert isinstance(views, tuple)
-            for law, view in zip(laws, views, strict=True):
-                law[view] = law.get(view, Fraction(0)) + weight
-        return Views(laws[0], laws[1], laws[2], dict(zip(parties[3:], laws[3:], strict=True)))
+            for distribution, view in zip(distributions, views, strict=True):
+                distribution[view] = distribution.get(view, Fraction(0)) + weight
+        return Views(
+            distributions[0],
+            distributions[1],
+            distributions[2],
+            dict(zip(parties[3:], distributions[3:], strict=True)),
+        )
 
     def result(self) -> Message | None:
         """What was published, if anything was."""

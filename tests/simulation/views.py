@@ -1,4 +1,4 @@
-"""Exact views: the joint law of everything that a party sees, over all randomness.
+"""Exact views: the joint distribution of everything that a party sees, over all randomness.
 
 The role functions are the real ones. Cryptography is ideal: a ciphertext is a handle that reveals
 nothing but its length, and a mask is a uniform vector. What is left of the randomness is small and
@@ -36,7 +36,7 @@ from faircount.sharing.field import dtype_for
 from faircount.sharing.keys import KEY_BYTES
 from faircount.sharing.shamir import SHARE_BYTES, KeyShare, combine_key
 
-Law = dict[Hashable, Fraction]
+Distribution = dict[Hashable, Fraction]
 """Probability of every view."""
 
 
@@ -78,19 +78,19 @@ class Chance:
         return Fraction(self._weight, self._total)
 
 
-def every_run(run: Callable[[Chance], Hashable]) -> Law:
-    """The law of what `run` returns, over all outcomes of all draws that it makes."""
-    law = dict[Hashable, Fraction]()
+def every_run(run: Callable[[Chance], Hashable]) -> Distribution:
+    """The distribution of what `run` returns, over all outcomes of all draws that it makes."""
+    distribution = dict[Hashable, Fraction]()
     path = list[int]()
     while True:
         chance = Chance(path)
         returned = run(chance)
-        law[returned] = law.get(returned, Fraction(0)) + chance.weight
+        distribution[returned] = distribution.get(returned, Fraction(0)) + chance.weight
         # Depth first: go on with the next outcome of the last draw that has one left.
         while path and path[-1] == chance.sizes[len(path) - 1] - 1:
             path.pop()
         if not path:
-            return law
+            return distribution
         path[-1] += 1
 
 
@@ -100,7 +100,7 @@ def uniform(size: int) -> tuple[int, ...]:
     return (1,) * size
 
 
-def excess(one: Law, other: Law, epsilon: float) -> float:
+def excess(one: Distribution, other: Distribution, epsilon: float) -> float:
     """The smallest delta for which two views are (epsilon, delta)-close, in both directions."""
     factor = math.exp(epsilon)
     views = one.keys() | other.keys()

@@ -25,7 +25,7 @@ def test_an_interval_at_999_holds_where_few_reports_are_uninformed(
     mechanism = PM(epsilon=6.0, cells=64, users=users)
     rng = np.random.default_rng(5)
     cells = np.arange(mechanism.window.cells)
-    reports = rng.multinomial(users, _cell_law(mechanism, value), size=RUNS)
+    reports = rng.multinomial(users, _cell_distribution(mechanism, value), size=RUNS)
     student_misses = 0
     misses = 0
     for total, squares in zip(reports @ cells, reports @ cells**2, strict=True):
@@ -44,12 +44,12 @@ def test_an_interval_at_999_holds_where_few_reports_are_uninformed(
     assert student_misses > most
 
 
-def _cell_law(mechanism: PM, value: float) -> np.ndarray:  # type: ignore[type-arg]
+def _cell_distribution(mechanism: PM, value: float) -> np.ndarray:  # type: ignore[type-arg]
     """Probabilities of a report's cells: any cell, or one of the window around the value."""
     window = mechanism.window
     place = (value + 1) / 2 * mechanism.steps
     start = int(np.floor(place))
-    law = np.full(window.cells, float(window.other))
+    distribution = np.full(window.cells, float(window.other))
     for first, weight in ((start, 1 - (place - start)), (start + 1, place - start)):
-        law[first : first + window.width] += weight * float(window.excess)
-    return np.asarray(law / law.sum())
+        distribution[first : first + window.width] += weight * float(window.excess)
+    return np.asarray(distribution / distribution.sum())

@@ -2,8 +2,8 @@
 
 A `PlantedError` is a mechanism whose code is wrong while its guarantee is that of the sound one.
 `true_epsilon` is the pure epsilon of the faulty code, and `true_delta` its delta at the epsilon of
-the claim, against the adversary that sees it best. They are computed here from the laws themselves
-and without the package's accounting, except where a formula of the package is the law of the error
+the claim, against the adversary that sees it best. They are computed here from the distributions themselves
+and without the package's accounting, except where a formula of the package is the distribution of the error
 (fewer coins, another p). A loss of delta 1 means that the result reveals an answer for sure.
 
 `DETECTABLE` are refuted by an audit with its default number of runs. `UNDETECTABLE` are not, for the
@@ -63,11 +63,11 @@ class PlantedError:
     reason: str = ""
 
 
-# --- true losses, from the laws themselves ---------------------------------------------------------
+# --- true losses, from the distributions themselves ---------------------------------------------------------
 
 
 def stick(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
-    """Delta at this epsilon between two laws, the worse of the two directions."""
+    """Delta at this epsilon between two distributions, the worse of the two directions."""
     growth = math.exp(epsilon)
     return float(max(np.maximum(p - growth * q, 0).sum(), np.maximum(q - growth * p, 0).sum()))
 
@@ -80,28 +80,28 @@ def delta_of_noise(pmf: np.ndarray, epsilon: float, step: int = 1) -> float:
 
 
 def sum_of(pmf: np.ndarray, terms: int) -> np.ndarray:
-    """The law of a sum of independent draws, without its negligible ends."""
+    """The distribution of a sum of independent draws, without its negligible ends."""
     total = np.ones(1)
     for _ in range(terms):
         total = np.convolve(total, pmf)
     return total[total > 1e-18]
 
 
-def law_of(table: DrawTable) -> np.ndarray:
-    """The law of a table on its consecutive values, without the negligible ends."""
+def distribution_of(table: DrawTable) -> np.ndarray:
+    """The distribution of a table on its consecutive values, without the negligible ends."""
     pmf = table.probabilities
     return pmf[pmf > 1e-18]
 
 
 def delta_of_samples(holders: int, own: tuple[float, float], epsilon: float) -> float:
     """Delta when k holders of each item are counted with its own probability, and so is the user."""
-    laws = []
+    distributions = []
     for p in own:
         without = np.append(binom.pmf(np.arange(holders + 1), holders, p), 0.0)
-        laws.append(
+        distributions.append(
             (np.append(without[:-1], 0) * (1 - p) + np.append(0, without[:-1]) * p, without)
         )
-    (with_0, without_0), (with_1, without_1) = laws
+    (with_0, without_0), (with_1, without_1) = distributions
     return stick(np.outer(with_0, without_1), np.outer(without_0, with_1), epsilon)
 
 
@@ -740,11 +740,11 @@ LARGE_DELTA = {"items": ITEMS, "epsilon": 1.0, "delta": 1e-3}
 
 
 def user_laplace() -> np.ndarray:
-    return law_of(laplace_table(1.0, H)[0])
+    return distribution_of(laplace_table(1.0, H)[0])
 
 
 def forgetful(pmf: np.ndarray) -> np.ndarray:
-    """The law of a draw that is forgotten with probability 1/2."""
+    """The distribution of a draw that is forgotten with probability 1/2."""
     kept = 0.5 * pmf
     kept[pmf.size // 2] += 0.5
     return kept

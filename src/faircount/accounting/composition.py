@@ -1,7 +1,7 @@
 """Composition: how the privacy losses of several releases to the same users add up.
 
-Losses of independent coordinates add, so the law of the total loss is a convolution (privacy loss
-distributions; `loss_grid`). A loss is put on a grid by splitting its probability
+Losses of independent coordinates add, so the distribution of the total loss is a convolution
+(privacy loss distributions; `loss_grid`). A loss is put on a grid by splitting its probability
 between the two neighbouring grid points such that both P and Q keep their mass ("connect the dots",
 Doroshenko et al. 2022): merging the two parts gives the original outcome back, so the gridded pair
 is never more private, and its excess is of second order.
@@ -56,7 +56,7 @@ _HIDDEN = 1e-20
 _FFT_ERROR = 1e-15
 
 # The losses of this many randomized responses are enumerated. Where a response may be uninformed,
-# the law of their leads is computed by a loop in Python, and fewer are allowed.
+# the distribution of their leads is computed by a loop in Python, and fewer are allowed.
 _MAX_RESPONSES = 10**7
 _MAX_PARTLY_INFORMED = 10**5
 

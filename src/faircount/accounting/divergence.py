@@ -1,4 +1,4 @@
-"""Hockey-stick divergences of discrete laws, without cancellation and without losing tails.
+"""Hockey-stick divergences of discrete distributions, without cancellation or lost tails.
 
     delta(epsilon) = sum over outcomes of max(0, P - e^epsilon Q)
 
@@ -85,9 +85,9 @@ def binomial_window(n: int, p: float) -> tuple[int, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class LossPair:
-    """The output laws of one coordinate on two neighbouring data sets, as log probabilities.
+    """Outputs of one coordinate on two neighbouring data sets, as log probabilities.
 
-    Both are laws on the same finite support.
+    Both are distributions on the same finite support.
     """
 
     log_p: Floats
@@ -98,9 +98,9 @@ class LossPair:
             raise ParameterError(
                 "a loss pair needs two distributions on the same, non-empty support"
             )
-        for law in (self.log_p, self.log_q):
+        for distribution in (self.log_p, self.log_q):
             # Negated, so that a sum that is not a number is refused too.
-            if not abs(float(np.exp(law).sum()) - 1) < 1e-6:
+            if not abs(float(np.exp(distribution).sum()) - 1) < 1e-6:
                 raise ParameterError("the probabilities of a loss pair must sum to 1")
 
     def __eq__(self, other: object) -> bool:
@@ -113,7 +113,7 @@ class LossPair:
         return self.log_p.tobytes(), self.log_q.tobytes()
 
     def swap(self) -> "LossPair":
-        """Return the same two laws, compared the other way round."""
+        """Return the same two distributions, compared the other way round."""
         return LossPair(self.log_q, self.log_p)
 
     def losses(self) -> tuple[Floats, Floats]:

@@ -2,8 +2,8 @@
 
 Neighbouring data sets differ in one user's item (replace-one: one count goes up, another one down),
 or in one user's response being the zero vector (zero-out: one count changes). Nothing here is a
-theorem's bound: every delta is the hockey-stick divergence of the two output laws, rounded up by
-about one part in 10^11.
+theorem's bound: every delta is the hockey-stick divergence of the two output distributions, rounded
+up by about one part in 10^11.
 """
 
 import math
@@ -46,7 +46,8 @@ _LARGEST_DECOYS = 10**8
 # e^epsilon overflows beyond; a delta at a larger epsilon is bounded by that at this one.
 _LARGEST_EXPONENT = 700.0
 
-# Within these bounds the ratio e^(-epsilon/2) of the Laplace law is neither 1 nor 0 in doubles.
+# Within these bounds the ratio e^(-epsilon/2) of the Laplace distribution is neither 1 nor 0 in
+# doubles.
 _LEAST_LAPLACE_EPSILON = 1e-4
 _LARGEST_LAPLACE_EPSILON = 1000.0
 
@@ -60,7 +61,7 @@ _RATIO_ERROR = 2e-14
 # is an expectation over such U.
 
 
-def _missed_law(holders: int, p: float) -> tuple[Floats, Floats]:
+def _missed_distribution(holders: int, p: float) -> tuple[Floats, Floats]:
     """Return (values, probabilities) of the number of holders not sampled, ascending."""
     first, log_pmf = binomial_window(holders, p)
     values = holders - np.arange(first, first + log_pmf.size, dtype=np.float64)
@@ -89,8 +90,8 @@ def _replace_one_delta(others: int, others_too: int, p: float, epsilon: float) -
     It is E[max(0, V/(b+1) - e^epsilon U/(a+1))] / (1 - p), with U and V the holders of the two
     items who are not sampled.
     """
-    u, weights = _missed_law(others + 1, p)
-    expected_excess = _expected_excess(*_missed_law(others_too + 1, p))
+    u, weights = _missed_distribution(others + 1, p)
+    expected_excess = _expected_excess(*_missed_distribution(others_too + 1, p))
     # The factor stays finite, because infinity times no user is no number. An infinite product is
     # right: nothing exceeds it.
     factor = math.exp(epsilon) * ((others_too + 1) / (others + 1))
@@ -101,7 +102,7 @@ def _replace_one_delta(others: int, others_too: int, p: float, epsilon: float) -
 
 def _zero_out_delta(others: int, p: float, epsilon: float) -> float:
     """Return delta of k + 1 holders against k, the larger of both directions."""
-    u, weights = _missed_law(others + 1, p)
+    u, weights = _missed_distribution(others + 1, p)
     mean = (others + 1) * (1 - p)
     factor = math.exp(epsilon)
     # With p near 1 the mean is tiny, and the product may be infinite, which leaves 0 as it should.
@@ -177,11 +178,11 @@ def sampling_floor(p: float, epsilon: float, delta: float) -> int:
     return floor
 
 
-# Noise added to every item: neighbours shift the noise law.
+# Noise added to every item: neighbours shift the noise distribution.
 
 
 def shift_pair(log_pmf: Floats, shift: int = 1) -> LossPair:
-    """Return a noise law moved up by `shift` support steps, against the law itself."""
+    """Return a noise distribution moved up by `shift` support steps, against itself."""
     pad = np.full(check_integer("shift", shift, least=1), -np.inf)
     return LossPair(np.concatenate((pad, log_pmf)), np.concatenate((log_pmf, pad)))
 
@@ -194,7 +195,7 @@ def shift_delta(
     Replace-one: one count up and another one down, both with this noise. Zero-out: one count, in
     the worse direction.
     """
-    if shift >= log_pmf.size:  # the two laws have no outcome in common
+    if shift >= log_pmf.size:  # the two distributions have no outcome in common
         return 1.0
     up = shift_pair(log_pmf, shift)
     eps = check_epsilon(epsilon)
@@ -216,8 +217,8 @@ def decoys_delta(coins: int, epsilon: float, relation: Relation = REPLACE_ONE) -
 def decoys_needed(epsilon: float, delta: float) -> int:
     """Return the smallest number D0 of fair coins per item that is (epsilon, delta)-private."""
     limit = check_fraction("delta", delta)
-    # The search may rely on monotony: adding a coin is post-processing of both laws, so delta
-    # falls with the number of coins.
+    # The search may rely on monotony: adding a coin is post-processing of both distributions, so
+    # delta falls with the number of coins.
     needed = smallest_integer(lambda coins: decoys_delta(coins, epsilon) <= limit, _LARGEST_DECOYS)
     if needed is None:
         raise RefusedError(
@@ -263,7 +264,7 @@ def _laplace_ratios(a: float, r: float, reach: int) -> list[float]:
 
 @lru_cache(maxsize=32)
 def _laplace_half(a: float, r: float) -> Floats:
-    """Return log probabilities at 0..L; the law is symmetric."""
+    """Return log probabilities at 0..L; the distribution is symmetric."""
     ratios = _laplace_ratios(a, r, _laplace_reach(a, r))
     half = np.concatenate(([0.0], np.cumsum(np.log(ratios))))
     # The probabilities are normalized to 1: twice those above 0, and that of 0, whose logarithm is
@@ -278,7 +279,7 @@ def _laplace_half(a: float, r: float) -> Floats:
 def laplace_log_pmf(a: float, r: float) -> Floats:
     """Return log probabilities of NB(r) - NB(r) with ratio a on -L..L.
 
-    At most 1e-100 lies outside. r = 1 is the discrete Laplace law a^|z| (1-a)/(1+a).
+    At most 1e-100 lies outside. r = 1 is the discrete Laplace distribution a^|z| (1-a)/(1+a).
     """
     half = _laplace_half(check_fraction("a", a), check_positive("r", r))
     return np.concatenate((half[:0:-1], half))
@@ -309,8 +310,8 @@ def laplace_epsilon(epsilon: float, share: float) -> float:
 def laplace_shift_loss(loss: float, share: float, steps: int) -> float:
     """Return the pure loss of a number that moves by so many steps, with a share of its noise.
 
-    The whole noise loses `loss` per step. A fraction of it loses most in the middle, where its law
-    falls fastest: ln(P_r(0) / P_r(steps)), rounded up.
+    The whole noise loses `loss` per step. A fraction of it loses most in the middle, where its
+    distribution falls fastest: ln(P_r(0) / P_r(steps)), rounded up.
     """
     step = check_positive("loss", loss)
     r = check_positive("share", share)
@@ -339,7 +340,7 @@ def laplace_delta(
         # A moved count is randomized response with epsilon0 / 2, twice under replace-one: a closed
         # form.
         return delta_bound((1 + a) ** -coordinates * -math.expm1(eps - coordinates * epsilon0 / 2))
-    # What lies outside the table is missing from both laws: once for P, e^eps times for Q.
+    # What lies outside the table is missing from both distributions: once for P, e^eps times for Q.
     cut = coordinates * (1 + math.exp(eps)) * LAPLACE_TAIL
     lowered = max(0.0, eps - _RATIO_ERROR / epsilon0)
     return min(1.0, shift_delta(laplace_log_pmf(a, share), lowered, 1, relation) + cut)

@@ -87,8 +87,8 @@ def rounded_sum_delta(
     """Return an upper bound on delta when sums of rounded Gaussians move by `shift` steps.
 
     There are `terms` summands of this standard deviation, rounded to whole steps. `distance` is the
-    total variation between a summand's law and the rounded Gaussian; it counts for every summand
-    and coordinate.
+    total variation between a summand's distribution and the rounded Gaussian; it counts for every
+    summand and coordinate.
 
     Why the sum is as private as a Gaussian: a rounded Gaussian has the density of G + U, U uniform
     on +-1/2, read off at whole numbers. So has the sum of h of them, with h times the variance and
@@ -104,21 +104,21 @@ def rounded_sum_delta(
     count = check_integer("terms", terms, least=1)
     eps = check_epsilon(epsilon)
     ideal = analytic_delta(math.sqrt(count) * deviation / shift, eps, math.sqrt(coordinates))
-    # A law that is off by a distance d costs d for P and e^epsilon d for Q.
+    # A distribution that is off by a distance d costs d for P and e^epsilon d for Q.
     lost = coordinates * (1 + math.exp(min(eps, 700.0))) * (count * distance + SUM_TAIL)
     return delta_bound(ideal + lost)
 
 
 def discrete_sum_log_pmf(log_pmf: Floats, terms: int) -> Floats:
-    """Return log probabilities on -R..R of the sum of draws from a symmetric law on -L..L.
+    """Return log probabilities on -R..R of the sum of draws from a symmetric distribution on -L..L.
 
     There are `terms` independent draws. The result is right to about 1e-9 relative down to
     probabilities of 1e-30, where R ends; at most SUM_TAIL lies outside, so a caller adds
     2 (1 + e^epsilon) SUM_TAIL to a replace-one delta.
     """
-    # A single FFT is right to 1e-16 of the largest probability only. So the law is tilted by
-    # e^(t x), which moves its bulk outwards, for t = 0, t_1, ... two standard deviations apart, and
-    # every probability is read where the tilted law is large.
+    # A single FFT is right to 1e-16 of the largest probability only. So the distribution is tilted
+    # by e^(t x), which moves its bulk outwards, for t = 0, t_1, ... two standard deviations apart,
+    # and every probability is read where the tilted distribution is large.
     x = _support(log_pmf)
     count = check_integer("terms", terms, least=1)
     if x.size == 1:
@@ -139,7 +139,7 @@ def discrete_sum_log_pmf(log_pmf: Floats, terms: int) -> Floats:
 
 
 def _support(log_pmf: Floats) -> Floats:
-    """Return the points -L..L of a law, which must be symmetric and able to be 0 and 1."""
+    """Return the points -L..L of a distribution, which must be symmetric and able to be 0 and 1."""
     L = log_pmf.size // 2
     # Tables of probabilities are rounded to 2^-128, so both sides may differ by that much.
     symmetric = log_pmf.size % 2 == 1 and np.allclose(
@@ -153,7 +153,7 @@ def _support(log_pmf: Floats) -> Floats:
 
 
 def _cumulant(log_pmf: Floats, x: Floats, t: float) -> tuple[float, float, float]:
-    """Return (ln E[e^(tX)], mean and variance of the law tilted by e^(tx))."""
+    """Return (ln E[e^(tX)], mean and variance of the distribution tilted by e^(tx))."""
     exponent = log_pmf + t * x
     top = float(exponent.max())
     weights = np.exp(exponent - top)
@@ -185,8 +185,8 @@ def _tilts(log_pmf: Floats, x: Floats, count: int, reach: int) -> tuple[list[flo
     while means[-1] + spread < reach:
         step = min(2 * step, 2 / spread)
         _, mean, variance = _cumulant(log_pmf, x, tilts[-1] + step)
-        # A small step may move the mean of a heavy-tailed law far: the step is halved until the
-        # means are about two standard deviations apart.
+        # A small step may move the mean of a heavy-tailed distribution far: the step is halved
+        # until the means are about two standard deviations apart.
         while count * mean - means[-1] > 2.5 * spread:
             step /= 2
             _, mean, variance = _cumulant(log_pmf, x, tilts[-1] + step)
@@ -199,7 +199,7 @@ def _tilts(log_pmf: Floats, x: Floats, count: int, reach: int) -> tuple[list[flo
 def _tilted_sum(
     log_pmf: Floats, x: Floats, count: int, t: float, size: int
 ) -> Callable[[Floats], Floats]:
-    """Return the function of the sum's log probabilities, good where the tilted law is large."""
+    """Return the function of the sum's log probabilities, good where the tilted one is large."""
     cumulant = _cumulant(log_pmf, x, t)[0]
     tilted = np.exp(log_pmf + t * x - cumulant)
     wrapped = np.bincount(x.astype(np.int64) % size, weights=tilted, minlength=size)

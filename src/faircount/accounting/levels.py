@@ -8,9 +8,9 @@ outcome by a factor of at most e^h, with h = (eL - e1) / 2: a changed answer mov
 cell and into another. If several questions are asked, a person is counted again in all of them or
 in none, and h is the sum of what each of them costs.
 
-Given the answers of all others, the second table has the law (1 - p) N + p V, where N is its law
-without the person's vote and V the law with it. V / N lies between e^-h and e^h, and different
-answers move different cells. So at worst the losses are
+Given the answers of all others, the second table has the distribution (1 - p) N + p V, where N is
+its distribution without the person's vote and V the distribution with it. V / N lies between e^-h
+and e^h, and different answers move different cells. So at worst the losses are
 
     answer      e1 + ln(1 + p (e^h - 1)) - ln(1 - p (1 - e^-h))
     level       max |ln (1 - p + p r) - ln (1 - p' + p' r)| over r = e^h and r = e^-h
@@ -20,8 +20,8 @@ All of them are attained. The first equals e for the coin
 
     p = (1 - w) u / ((1 - u) (w + u)),   u = e^-h,  w = e^-(e - e1).
 
-Whatever changes of a person (answer, level or both), the two laws of the second table are a
-post-processing of (V on one cell, N on another) against (N, V), the change of an answer at the
+Whatever changes of a person (answer, level or both), the two distributions of the second table are
+a post-processing of (V on one cell, N on another) against (N, V), the change of an answer at the
 weakest level: keep what is seen with one probability, and replace it by a fresh draw of N or of V
 otherwise. So the pairs of the weakest level bound everybody's loss when surveys are composed.
 """
@@ -285,7 +285,7 @@ def coin_for(extra: int, half: int) -> int:
 
 
 def vote_pair(halves: Sequence[int], p: float) -> LossPair:
-    """Return the law of the cells that one person's votes may be in, against that without them.
+    """Return the distribution of the cells with one person's votes, against that without them.
 
     halves: what a vote costs in each question, in units of 2^-128
     p:      the probability that the votes are in the second table

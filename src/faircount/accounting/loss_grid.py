@@ -1,4 +1,4 @@
-"""Laws of privacy losses on a grid, and of sums of independent losses.
+"""Distributions of privacy losses on a grid, and of sums of independent losses.
 
 Sums are convolutions, by fast Fourier transforms. Everything that is cut off is added to the mass
 of infinite losses, so that a delta never comes out too small.
@@ -21,7 +21,7 @@ _ORDERS = 20
 
 @dataclass(frozen=True, eq=False)
 class GriddedLosses:
-    """The law of a privacy loss that is a multiple of a step, or infinite.
+    """The distribution of a privacy loss that is a multiple of a step, or infinite.
 
     step:     distance of the grid points
     first:    the smallest loss, in steps
@@ -35,7 +35,7 @@ class GriddedLosses:
     infinite: float
 
     def compose(self, other: "GriddedLosses") -> "GriddedLosses":
-        """Return the law of the sum of two independent losses."""
+        """Return the distribution of the sum of two independent losses."""
         if self.step != other.step:
             raise ParameterError("losses on different grids cannot be added")
         size = self.mass.size + other.mass.size - 1
@@ -46,7 +46,7 @@ class GriddedLosses:
         return GriddedLosses(self.step, self.first + other.first, mass, infinite)
 
     def power(self, count: int) -> "GriddedLosses":
-        """Return the law of the sum of `count` independent losses of this law."""
+        """Return the distribution of the sum of `count` independent losses of this distribution."""
         low, high = self._likely_range(count)
         size = high - low + 1
         # The transform wraps around, so the tails that are cut off fall into the range, too. They

@@ -4,7 +4,7 @@ It knows the reported sets A_i, alone or together with the published result. An 
 (probability p) draws a set of M of the N items in which its own item is `gamma` times likelier to
 be; an inactive one draws uniformly. gamma = 1 is the paper's chi_U, gamma > 1 its chi_A. With
 alpha = M/N and Z = alpha gamma + 1 - alpha, the set of a holder of item j is, against the uniform
-law, likelier by the factor
+distribution, likelier by the factor
 
     L_in = 1 - p + p gamma/Z   if j is in it,        L_out = 1 - p + p/Z   if not,
 
@@ -44,7 +44,7 @@ _LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
-class SetLaw:
+class SetDistribution:
     """The factors of the module's docstring: alpha, L_in, L_out and p1."""
 
     alpha: float
@@ -53,7 +53,7 @@ class SetLaw:
     bit: float
 
     @classmethod
-    def of(cls, p: float, alpha: float, gamma: float) -> "SetLaw":
+    def of(cls, p: float, alpha: float, gamma: float) -> "SetDistribution":
         """Return the factors for these parameters of a mechanism."""
         p = check_probability("p", p)
         gamma = check_real("gamma", gamma)
@@ -79,7 +79,7 @@ def coordinator_epsilon(p: float, alpha: float, gamma: float) -> float:
     share = check_probability("alpha", alpha)
     if share == 1:
         return 0.0
-    return SetLaw.of(p, share, gamma).log_ratio
+    return SetDistribution.of(p, share, gamma).log_ratio
 
 
 def coordinator_epsilon_paper(gamma: float) -> float:
@@ -100,9 +100,9 @@ def sets_delta(items: int, reported: int, p: float, gamma: float, epsilon: float
     N = check_integer("items", items, least=2)
     eps = min(check_epsilon(epsilon), _LARGEST_EXPONENT)
     M = check_integer("reported", reported, least=1, most=N)
-    law = SetLaw.of(p, M / N, gamma)
+    distribution = SetDistribution.of(p, M / N, gamma)
     only_one = M * (N - M) / (N * (N - 1))  # sets with the one item and without the other
-    return max(0.0, only_one * (law.inside - math.exp(eps) * law.outside))
+    return max(0.0, only_one * (distribution.inside - math.exp(eps) * distribution.outside))
 
 
 def coordinator_delta(
@@ -132,49 +132,57 @@ def coordinator_delta(
     k = min(check_integer("floor", floor), _LARGEST_FLOOR)
     eps = min(check_epsilon(epsilon), _LARGEST_EXPONENT)
     M = check_integer("reported", reported, least=1, most=N)
-    law = SetLaw.of(p, M / N, gamma)
-    crowd = _crowd_pair(k, law, check_integer("lost", lost))
+    distribution = SetDistribution.of(p, M / N, gamma)
+    crowd = _crowd_pair(k, distribution, check_integer("lost", lost))
     if Relation.of(relation) is Relation.REPLACE_ONE:
-        value = _replace_one_delta(N, M, law, crowd, eps)
+        value = _replace_one_delta(N, M, distribution, crowd, eps)
     else:
-        value = _zero_out_delta(law, crowd, eps)
-    # At most eight tails of P were cut: two of a crowd's law and two of a count's, for up to two
-    # items. What is missing from Q only raises delta.
+        value = _zero_out_delta(distribution, crowd, eps)
+    # At most eight tails of P were cut: two of a crowd's distribution and two of a count's, for up
+    # to two items. What is missing from Q only raises delta.
     return delta_bound(value + 8 * _TAIL)
 
 
-def _replace_one_delta(N: int, M: int, law: SetLaw, crowd: LossPair, eps: float) -> float:
+def _replace_one_delta(
+    N: int, M: int, distribution: SetDistribution, crowd: LossPair, eps: float
+) -> float:
     """Return delta when the user holds item 1 or item 2."""
     both = M * (M - 1) / (N * (N - 1))
     only_one = M / N - both
     value = 0.0
     if both:
         # A set with both items: count 1 goes up and count 2 down.
-        value = both * law.inside * hockey_stick((crowd, crowd.swap()), eps)
+        value = both * distribution.inside * hockey_stick((crowd, crowd.swap()), eps)
     if only_one > 0 and M < N:
         # A set with item 1 only, or with item 2 only: the set itself favours one of the two, and
         # only the count of the item that is in it tells more.
-        value += only_one * law.inside * hockey_stick((crowd,), eps - law.log_ratio)
-        value += only_one * law.outside * hockey_stick((crowd.swap(),), eps + law.log_ratio)
+        value += (
+            only_one * distribution.inside * hockey_stick((crowd,), eps - distribution.log_ratio)
+        )
+        value += (
+            only_one
+            * distribution.outside
+            * hockey_stick((crowd.swap(),), eps + distribution.log_ratio)
+        )
     return value
 
 
-def _zero_out_delta(law: SetLaw, crowd: LossPair, eps: float) -> float:
+def _zero_out_delta(distribution: SetDistribution, crowd: LossPair, eps: float) -> float:
     """Return delta when the user holds item 1, or responds with zero and reports a uniform set."""
-    shift = math.log(law.inside)
-    with_user = law.alpha * law.inside * hockey_stick((crowd,), eps - shift)
-    without_user = law.alpha * hockey_stick((crowd.swap(),), eps + shift)
+    shift = math.log(distribution.inside)
+    with_user = distribution.alpha * distribution.inside * hockey_stick((crowd,), eps - shift)
+    without_user = distribution.alpha * hockey_stick((crowd.swap(),), eps + shift)
     # A set without the item is likelier without the user, and no count tells more about it.
-    without_user += (1 - law.alpha) * max(0.0, 1 - math.exp(eps) * law.outside)
+    without_user += (1 - distribution.alpha) * max(0.0, 1 - math.exp(eps) * distribution.outside)
     return max(with_user, without_user)
 
 
-def _crowd_pair(k: int, law: SetLaw, lost: int) -> LossPair:
-    """Return the laws of (K, count) with and without a user whose set holds the item.
+def _crowd_pair(k: int, distribution: SetDistribution, lost: int) -> LossPair:
+    """Return the distributions of (K, count) with and without a user whose set holds the item.
 
     All but `lost` of the K others who report it are counted.
     """
-    first, log_crowd = binomial_window(k, min(1.0, law.alpha * law.inside))
+    first, log_crowd = binomial_window(k, min(1.0, distribution.alpha * distribution.inside))
     core = _core(log_crowd)
     first += core.start
     log_crowd = log_crowd[core]
@@ -183,13 +191,13 @@ def _crowd_pair(k: int, law: SetLaw, lost: int) -> LossPair:
     without_user = []
     for start in range(0, log_crowd.size, width):
         weight = math.log(float(np.exp(log_crowd[start : start + width]).sum()))
-        log_p, log_q = _count_laws(max(0, first + start - lost), law.bit)
+        log_p, log_q = _count_distributions(max(0, first + start - lost), distribution.bit)
         with_user.append(weight + log_p)
         without_user.append(weight + log_q)
     return LossPair(np.concatenate(with_user), np.concatenate(without_user))
 
 
-def _count_laws(others: int, bit: float) -> tuple[Floats, Floats]:
+def _count_distributions(others: int, bit: float) -> tuple[Floats, Floats]:
     """Return log probabilities of Bin(K + 1, p1) and Bin(K, p1)."""
     if bit == 1:
         return np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])
@@ -199,7 +207,7 @@ def _count_laws(others: int, bit: float) -> tuple[Floats, Floats]:
 
 
 def _core(log_mass: Floats) -> slice:
-    """Return the part of a law that leaves out at most _TAIL on either side."""
+    """Return the part of a distribution that leaves out at most _TAIL on either side."""
     mass = np.exp(log_mass)
     low = int(np.searchsorted(np.cumsum(mass), _TAIL))
     return slice(low, mass.size - int(np.searchsorted(np.cumsum(mass[::-1]), _TAIL)))

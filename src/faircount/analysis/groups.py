@@ -39,8 +39,8 @@ from faircount.estimation.intervals import Intervals
 from faircount.estimation.presentation import Frequencies
 from faircount.estimation.question_counts import QuestionCounts
 from faircount.estimation.result import Result
+from faircount.estimation.weighted_distribution import WeightedGroup, WeightedSum
 from faircount.estimation.weighted_intervals import weighted_interval
-from faircount.estimation.weighted_law import WeightedGroup, WeightedSum
 
 WEIGHTS = ("total", "vwa", "owa", "uwa", "cpa")
 DEFAULT_WEIGHTS = "total"

@@ -106,8 +106,9 @@ def check_worthwhile(surveys: Sequence[PlannedSurvey], items: int, anyway: bool)
     # Groups may use different mechanisms; each is named once, in the order of the groups.
     names = "+".join(dict.fromkeys(survey.mechanism.name for survey in surveys))
     warning = (
-        f"do not run this: {names} has a 95% error of {format_percent(error, '±')}, more than an average "
-        f"item's {format_percent(1 / items)}; ask more users, offer fewer items or allow a larger epsilon"
+        f"do not run this: {names} has a 95% error of {format_percent(error, '±')}, more than an "
+        f"average item's {format_percent(1 / items)}; ask more users, offer fewer items or allow "
+        "a larger epsilon"
     )
     if not anyway:
         raise RefusedError(f"{warning}. {RUN_NEVERTHELESS}")

@@ -23,8 +23,8 @@ def log_factorial(n: ArrayLike) -> Floats:
     """Return log n! for an array of whole numbers."""
     numbers = np.asarray(n)
     largest = int(numbers.max(initial=0))
-    # A law asks for few different numbers, many times each: a table up to the next power of two
-    # serves the following calls too. A few large numbers do not need one.
+    # A distribution asks for few different numbers, many times each: a table up to the next power
+    # of two serves the following calls too. A few large numbers do not need one.
     if numbers.min(initial=0) >= 0 and largest <= max(_SMALL_TABLE, numbers.size):
         return np.asarray(_log_factorials(1 << largest.bit_length())[numbers])
     different, where = np.unique(numbers, return_inverse=True)

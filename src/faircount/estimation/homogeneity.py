@@ -3,8 +3,8 @@
 Null hypothesis: all users of all groups are drawn from one distribution. Sampled counts are then a
 table with independent rows and columns (Pearson's test). With noise and with local mechanisms the
 estimates vary for two reasons, the noise and which users happen to be in a group: the statistic
-uses the covariance of both, and its null law is simulated. The noise variance alone would call
-alike groups different most of the time.
+uses the covariance of both, and its null distribution is simulated. The noise variance alone would
+call alike groups different most of the time.
 """
 
 import math
@@ -19,7 +19,7 @@ from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import MAX_USERS, check_numbers
 from faircount.estimation.consistency import project_to_simplex
 from faircount.estimation.weighting import combine, group_variance, total_variance
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 
 DRAWS = 999
 """Simulated tables of the null hypothesis: p-values are multiples of 1/1000."""
@@ -30,7 +30,7 @@ SIGNIFICANCE = 0.05
 DENSE = 5.0
 """Smallest expected count with which Pearson's chi-squared approximation is used.
 
-With a smaller one in the table the null law is simulated.
+With a smaller one in the table the null distribution is simulated.
 """
 
 
@@ -54,8 +54,8 @@ def homogeneity(
 ) -> HomogeneityTest:
     """Test groups (rows of `sums`: decoded sums per item) with their channels and sizes.
 
-    `rng` draws the null law where it must be simulated: with noise, with local mechanisms and with
-    sparse sampled counts.
+    `rng` draws the null distribution where it must be simulated: with noise, with local mechanisms
+    and with sparse sampled counts.
     """
     table, users = _check_groups(sums, channels, sizes)
     if all(channel.noise is None and not channel.miss for channel in channels):
@@ -113,7 +113,7 @@ def _chi_squared(tables: NDArray[np.generic], expected: Floats) -> Floats:
 def _test_estimates(
     table: Floats, channels: Sequence[Channel], users: Ints, rng: np.random.Generator
 ) -> tuple[float, float, str]:
-    """Compare a quadratic form in the groups' deviations with its simulated null law."""
+    """Compare a quadratic form in the groups' deviations with its simulated null distribution."""
     pooled = _pool(table, channels, users)
     statistic = float(_quadratic_form(table, channels, users))
     drawn = []
@@ -197,8 +197,10 @@ def _draw_releases(psi: Floats, channel: Channel, n: int, rng: np.random.Generat
     sums = counts.astype(np.float64)
     if channel.noise is None:
         return sums
-    law = channel.noise
-    noise = rng.choice(law.values, p=law.pmf / law.pmf.sum(), size=sums.shape)
+    distribution = channel.noise
+    noise = rng.choice(
+        distribution.values, p=distribution.pmf / distribution.pmf.sum(), size=sums.shape
+    )
     return np.asarray(sums + noise * math.sqrt(_spread(channel, psi.size)))
 
 

@@ -19,7 +19,7 @@ from faircount.core.arrays import ArrayValue, Floats, Ints, read_only
 from faircount.core.binomial import clopper_pearson
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import MAX_USERS, check_fraction, check_integer, check_numbers
-from faircount.estimation.laws import (
+from faircount.estimation.distributions import (
     Rows,
     binomial_below,
     binomial_rows,
@@ -29,7 +29,7 @@ from faircount.estimation.laws import (
     noisy_below,
     two_coins_below,
 )
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 
 COVERS = ("users", "population")
 ESTIMATORS = ("ht", "ratio")
@@ -158,7 +158,7 @@ def interval(
 
 
 def bound_shares(
-    counts: ArrayLike, noise: NoiseLaw, included: int, error: float, covers: str
+    counts: ArrayLike, noise: NoiseDistribution, included: int, error: float, covers: str
 ) -> Bounds:
     """Return bounds of shares whose counts have this noise.
 
@@ -233,7 +233,7 @@ def _invert(
 def _solve_distinct(solve: Callable[[Ints], Bounds], rows: Ints, n: int) -> Bounds:
     """Solve every distinct row once, as many at a time as fit into memory."""
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-    # A law of n users has a window of about 20 sqrt(n) + 50 points (laws.py).
+    # A distribution of n users has a window of about 20 sqrt(n) + 50 points (distributions.py).
     step = max(1, int(_CELLS / (20 * math.sqrt(n) + 50)))
     # Many items of a release have the same sum, small ones most of all.
     lows = []
@@ -313,8 +313,8 @@ def _blaker(
 
 
 def _solve_sampled(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
-    # The tails come from the incomplete beta function: bisection needs no whole laws, which are
-    # computed only for the few steps of Blaker's walk.
+    # The tails come from the incomplete beta function: bisection needs no whole distributions,
+    # which are computed only for the few steps of Blaker's walk.
     p = np.full(points.size, channel.hit)
     ends = _from_tails(
         lambda x, holders: binomial_below(x, holders, channel.hit), points, n, error / 2
@@ -387,7 +387,7 @@ def _solve_noisy_population(points: Ints, channel: Channel, n: int, error: float
     return low, high
 
 
-def _require_noise(channel: Channel) -> NoiseLaw:
+def _require_noise(channel: Channel) -> NoiseDistribution:
     if channel.noise is None:
         raise ParameterError("this channel adds no noise")
     return channel.noise

@@ -99,7 +99,7 @@ class LeveledTables:
         variances = []
         for number, where in enumerate(self.mechanism.second_slices):
             cells = where.stop - where.start
-            variances.append(cells * self.mechanism.second_law(number).variance)
+            variances.append(cells * self.mechanism.second_distribution(number).variance)
         # Without noise, as at a very large epsilon, all questions say the same.
         precise = 1 / np.maximum(np.array(variances), 1e-12)
         return precise / precise.sum(), float(1 / precise.sum())
@@ -113,9 +113,9 @@ class LeveledTables:
         reach = _normal_quantile(1 - level) * math.sqrt(variance)
         if len(shares) == 1:
             where = self.mechanism.second_slices[0]
-            # One question: the exact law of the sum of its cells, instead of a normal one.
-            law = self.mechanism.second_law(0, where.stop - where.start)
-            reach = law.quantiles((1 - level) / 2)[1]
+            # One question: the exact distribution of the sum of its cells, instead of a normal one.
+            distribution = self.mechanism.second_distribution(0, where.stop - where.start)
+            reach = distribution.quantiles((1 - level) / 2)[1]
         low, high = (min(max(middle + side * reach, 0.0), self.included) for side in (-1, 1))
         return CountedAgain(min(max(middle, 0.0), self.included), variance, low, high)
 
@@ -133,11 +133,11 @@ class LeveledTables:
         n = self.included
         m = self._people
         psi = self._shares(question)
-        again = self.mechanism.second_law(question).variance
+        again = self.mechanism.second_distribution(question).variance
         shares, of_count = self._count_weights
         noise = again * (1 - 2 * psi * shares[question]) + psi**2 * of_count
         drawn = psi * (1 - psi) * max(1 / m - 1 / n, 0.0)
-        return self.mechanism.law(question).variance / n**2, noise / m**2 + drawn
+        return self.mechanism.distribution(question).variance / n**2, noise / m**2 + drawn
 
     def weights(self, question: int) -> Floats:
         """Return W of every answer."""
@@ -192,14 +192,14 @@ class LeveledTables:
         n = self.included
         base = self.base(question)
         second = self.second(question)
-        law = self.mechanism.law(question)
+        distribution = self.mechanism.distribution(question)
         rest = (1 - _FIRST_SHARE) * error / 2
-        reach = law.quantiles(_FIRST_SHARE * error / 2)[1]
-        one = self.mechanism.second_law(question).quantiles(rest)[1]
-        others = self.mechanism.second_law(question, len(base) - 1).quantiles(rest)[1]
+        reach = distribution.quantiles(_FIRST_SHARE * error / 2)[1]
+        one = self.mechanism.second_distribution(question).quantiles(rest)[1]
+        others = self.mechanism.second_distribution(question, len(base) - 1).quantiles(rest)[1]
         low = np.clip(np.maximum(base - reach, second - one), 0, n)
         high = np.clip(np.minimum(base + reach, n - (second.sum() - second) + others), 0, n)
-        alone = law.quantiles(error / 2)[1]
+        alone = distribution.quantiles(error / 2)[1]
         # A contradiction is rare and would leave no interval at all.
         is_empty = low > high
         low = np.where(is_empty, np.clip(base - alone, 0, n), low)
@@ -257,12 +257,12 @@ class LeveledTables:
         return AlikeTest(min(1.0, len(values) * min(values)))
 
     def _p_value(self, question: int) -> float:
-        """Return the p-value of one question; the law of alike people is simulated."""
+        """Return the p-value of one question; the distribution of alike people is simulated."""
         n = self.included
         m = round(self._people)
         psi = self._shares(question)
         where = self.mechanism.questionnaire.cell_slices[question]
-        law = self.mechanism.second_law(question)
+        distribution = self.mechanism.second_distribution(question)
         # The same published numbers lead to the same p-value.
         stream = SeededStream(question)
         rng = np.random.default_rng(question)
@@ -276,7 +276,7 @@ class LeveledTables:
             drawn = noise[where]
             if drawn.size == 1:
                 drawn = np.array([-drawn[0], drawn[0]])
-            again = inside + law.draw(inside.shape, rng)
+            again = inside + distribution.draw(inside.shape, rng)
             reached += self._statistic(question, people + drawn, again, psi) >= found
         # The survey itself counts as one draw, so that no p-value is 0.
         return (1 + reached) / (1 + _DRAWS)
@@ -287,8 +287,8 @@ class LeveledTables:
         people = min(max(float(second.sum()), 1.0), n)
         gaps = second / people - base / n
         gaps = gaps - gaps.mean()
-        a = self.mechanism.law(question).variance / n**2
-        noise = self.mechanism.second_law(question).variance / people**2
+        a = self.mechanism.distribution(question).variance / n**2
+        noise = self.mechanism.second_distribution(question).variance / people**2
         spread = noise + a + psi * (1 - psi) * max(1 / people - 1 / n, 0.0)
         return float((gaps**2 / np.maximum(spread, 1e-300)).sum())
 

@@ -3,8 +3,8 @@
 Reports of two values (Duchi) have an exact interval. Others (PM) have Student's, with a variance
 estimated from the reports. It is widened in two cases in which it would cover too rarely: where so
 few reports are pure noise that their sum is not nearly normal (large epsilon, few users), by the
-law of that sum; and for a population, where users who were not drawn may differ more than those who
-were, by an upper bound on the spread (Maurer and Pontil 2009).
+distribution of that sum; and for a population, where users who were not drawn may differ more than
+those who were, by an upper bound on the spread (Maurer and Pontil 2009).
 """
 
 import math
@@ -17,15 +17,15 @@ from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.search import last_float
 from faircount.core.validation import check_fraction, check_integer, check_positive, check_real
 from faircount.estimation.intervals import COVERS, check_choice, normal_quantile
-from faircount.estimation.weighted_law import Complex, Laws, frequencies_of, power
+from faircount.estimation.weighted_distribution import Complex, Distributions, frequencies_of, power
 from faircount.mechanisms.local_mean import LocalMean, ReportSums
 
 FEW = 5.0
 """Expected number of uninformed reports, those that say nothing of their user's value.
 
-With fewer of them their law is used instead of a normal one, at a level of 95% or less. The
-skewness of the law matters more in far tails, so at higher levels the number grows with the fourth
-power of the normal quantile: 40 at 99.9%.
+With fewer of them their distribution is used instead of a normal one, at a level of 95% or less.
+The skewness of the distribution matters more in far tails, so at higher levels the number grows
+with the fourth power of the normal quantile: 40 at 99.9%.
 """
 
 SPREAD_ERROR = 0.1
@@ -86,7 +86,7 @@ def spread_at_most(spread: float, n: int, error: float) -> float:
 def _half_width(
     mechanism: LocalMean, estimate: float, square: float, spread: float, n: int, error: float
 ) -> float:
-    """Return half the width of an interval from the law of the noise.
+    """Return half the width of an interval from the distribution of the noise.
 
     Users are taken to be at +x or -x, where x^2 is the mean square, so many at each that their mean
     is the estimate: the noise is skewed where most are on one side. The users' own values differ
@@ -103,11 +103,11 @@ def _half_width(
     positive = power(_noise_spectrum(mechanism, x, u), above)
     negative = power(_noise_spectrum(mechanism, -x, u), n - above)
     own_values = power(np.cos(u * math.sqrt(spread)) + 0j, n)
-    law = Laws((positive * negative * own_values)[None, :], length, 0.0)
+    distribution = Distributions((positive * negative * own_values)[None, :], length, 0.0)
     precision = length * 1e-9
 
     def is_too_narrow(half: float) -> bool:
-        return bool(max(law.above(half)[0], law.below(-half)[0]) > tail)
+        return bool(max(distribution.above(half)[0], distribution.below(-half)[0]) > tail)
 
     too_narrow = last_float(is_too_narrow, 0.0, length / 2, precision)
     # Wider by as much as Student's quantile exceeds the normal one, because x is estimated.
@@ -158,8 +158,8 @@ def mean_interval(
     """Return Student's interval of a mean of values in [-1, 1], with n - 1 degrees of freedom.
 
     `estimate` is unbiased, by `included` users, and `noise_variance` the variance that the
-    mechanism adds to it, known or estimated from the reports; t instead of the normal law pays for
-    the latter, and for tails that are not yet normal at n = 50. Approximate. For
+    mechanism adds to it, known or estimated from the reports; t instead of the normal distribution
+    pays for the latter, and for tails that are not yet normal at n = 50. Approximate. For
     `covers="population"` the variance of one user's value is `spread`; without it the largest
     possible one, 1 - mean^2, is assumed. For reports of two values use `two_point_interval`.
     """

@@ -1,9 +1,9 @@
 """The noise of several surveys of the same questions, added up.
 
 The sums of disjoint groups of people add up to the sums of everybody, and their noises to one noise
-whose law is the convolution of theirs. So every estimate of a questionnaire, with its interval, can
-be made of the added sums as of those of one survey, whatever the groups answer: this is UWA, in
-which every person counts the same.
+whose distribution is the convolution of theirs. So every estimate of a questionnaire, with its
+interval, can be made of the added sums as of those of one survey, whatever the groups answer: this
+is UWA, in which every person counts the same.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from functools import cached_property
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.questions import QuestionGroup, Questionnaire
-from faircount.mechanisms.count_law import NoiseLaw, sum_of_laws
+from faircount.mechanisms.count_distribution import NoiseDistribution, sum_of_distributions
 from faircount.mechanisms.sheets import SheetNoise
 
 
@@ -55,19 +55,23 @@ class PooledNoise:
             fitted = part.fit(question, fitted, included)
         return fitted
 
-    def law(self, question: int, block: int = 0) -> NoiseLaw:
-        """Return the law of a cell."""
-        return sum_of_laws([part.law(question, block) for part in self.parts])
+    def distribution(self, question: int, block: int = 0) -> NoiseDistribution:
+        """Return the distribution of a cell."""
+        return sum_of_distributions([part.distribution(question, block) for part in self.parts])
 
-    def law_of_sum(self, question: int, terms: int) -> NoiseLaw:
-        """Return the law of a sum of cells."""
-        return sum_of_laws([part.law_of_sum(question, terms) for part in self.parts])
+    def distribution_of_sum(self, question: int, terms: int) -> NoiseDistribution:
+        """Return the distribution of a sum of cells."""
+        return sum_of_distributions(
+            [part.distribution_of_sum(question, terms) for part in self.parts]
+        )
 
-    def law_of_scores(self, question: int, weights: Sequence[int]) -> NoiseLaw | None:
-        """Return the law of a weighted sum of cells, if that of every part is known."""
-        laws = [part.law_of_scores(question, weights) for part in self.parts]
-        known = [law for law in laws if law is not None]
-        return sum_of_laws(known) if len(known) == len(laws) else None
+    def distribution_of_scores(
+        self, question: int, weights: Sequence[int]
+    ) -> NoiseDistribution | None:
+        """Return the distribution of a weighted sum of cells, if that of every part is known."""
+        distributions = [part.distribution_of_scores(question, weights) for part in self.parts]
+        known = [distribution for distribution in distributions if distribution is not None]
+        return sum_of_distributions(known) if len(known) == len(distributions) else None
 
     def contrast_variance(self, question: int, weights: Floats) -> float:
         """Return the variance of a weighted sum of the cells of a one-of question."""

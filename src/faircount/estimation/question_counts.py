@@ -14,7 +14,7 @@ from faircount.estimation.presentation import Frequencies
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.sheet_result import QuestionnaireResult
 from faircount.estimation.validity import Validity
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.sheets import SheetNoise
 
 
@@ -48,9 +48,9 @@ class QuestionCounts(Frequencies):
 
     @cached_property
     def channel(self) -> Channel:
-        """The law of a count, whose noise adds up to zero over the answers."""
+        """The distribution of a count, whose noise adds up to zero over the answers."""
         # Not independent: what one count has too much, the others have too little.
-        return Channel(1.0, noise=self._noise.law(self.number), independent=False)
+        return Channel(1.0, noise=self._noise.distribution(self.number), independent=False)
 
     @property
     def _noise(self) -> SheetNoise:

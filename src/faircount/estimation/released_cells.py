@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from faircount.estimation.intervals import bound_shares
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.count_distribution import NoiseDistribution
 from faircount.mechanisms.sheets import SheetNoise
 
 _ROUNDING = 1e-6
@@ -21,20 +21,22 @@ class Released:
     error: float
     covers: str
 
-    def law(self, block: int = 0) -> NoiseLaw:
-        """The law of a cell of a block."""
-        return self.noise.law(self.number, block)
+    def distribution(self, block: int = 0) -> NoiseDistribution:
+        """The distribution of a cell of a block."""
+        return self.noise.distribution(self.number, block)
 
-    def law_of_sum(self, terms: int) -> NoiseLaw:
-        """The law of the sum of so many cells of a choice; two answers have one cell."""
-        # Its complement has the same noise with the sign changed, which is the same law.
+    def distribution_of_sum(self, terms: int) -> NoiseDistribution:
+        """The distribution of the sum of so many cells of a choice; two answers have one cell."""
+        # Its complement has the same noise with the sign changed, which is the same distribution.
         if len(self.cells) == 1:
-            return self.law()
-        return self.noise.law_of_sum(self.number, terms)
+            return self.distribution()
+        return self.noise.distribution_of_sum(self.number, terms)
 
-    def bound_share(self, count: float, law: NoiseLaw, error: float) -> tuple[float, float]:
+    def bound_share(
+        self, count: float, distribution: NoiseDistribution, error: float
+    ) -> tuple[float, float]:
         """Return the bounds of a share whose count was published."""
-        low, high = bound_shares([count], law, self.included, error, self.covers)
+        low, high = bound_shares([count], distribution, self.included, error, self.covers)
         return float(low[0]), float(high[0])
 
 
@@ -54,10 +56,10 @@ def divide_bounds(
 
 
 def bound_sum(
-    value: float, law: NoiseLaw, error: float, top: int, bottom: int = 0
+    value: float, distribution: NoiseDistribution, error: float, top: int, bottom: int = 0
 ) -> tuple[int, int]:
     """Return the least and greatest true sum in [bottom, top] for a published value."""
-    least, most = law.quantiles(error / 2)
+    least, most = distribution.quantiles(error / 2)
     # Sums are whole numbers; fitted ones and their noise are fractions with rounding errors.
     low = min(max(math.ceil(value - most - _ROUNDING), bottom), top)
     return low, max(min(math.floor(value - least + _ROUNDING), top), low)

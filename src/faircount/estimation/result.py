@@ -18,7 +18,7 @@ from faircount.estimation.presentation import REPETITION, SIMULATION, Frequencie
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.validity import ROWS_ASSUMPTION, Validity
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.local_mean import LocalMean
 
 
@@ -101,7 +101,7 @@ class Result(Frequencies):
 
     @property
     def channel(self) -> Channel:
-        """The law of the sums, for those who are in them and not for those planned for."""
+        """The distribution of the sums, for those who are in them and not for those planned for."""
         return self.mechanism.channel(self.included)
 
     @cached_property
@@ -221,8 +221,8 @@ class MeanResult:
         Two-valued reports (Duchi) cannot tell the two apart; their exact interval serves for both.
         """
         magnitude = self.mechanism.report_magnitude
-        # A report that is plus or minus one value is a coin: its sum has a binomial law, which is
-        # inverted exactly.
+        # A report that is plus or minus one value is a coin: its sum has a binomial distribution,
+        # which is inverted exactly.
         if magnitude is not None:
             return two_point_interval(self.estimate, magnitude, self.included, level=level)
         return reports_interval(

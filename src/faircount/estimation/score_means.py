@@ -14,7 +14,7 @@ import numpy as np
 
 from faircount.estimation.mean_intervals import bound_drawn_mean
 from faircount.estimation.released_cells import Released, bound_sum, divide_bounds
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.count_distribution import NoiseDistribution
 
 Bounds = tuple[float, float]
 
@@ -44,14 +44,14 @@ def estimate_score(released: Released, points: int, counts: Sequence[float]) -> 
     spread = _variance(released, weights)
     # Twice the score from the middle is a whole number.
     doubled = [2 * score - (points - 1) for score in range(points)]
-    law = None
+    distribution = None
     if len(released.cells) > 1:
         silent = [0] * (len(counts) - points)
-        law = released.noise.law_of_scores(released.number, [*doubled, *silent])
-    if law is None:
+        distribution = released.noise.distribution_of_scores(released.number, [*doubled, *silent])
+    if distribution is None:
         low, high = _bound_by_thresholds(released, points, counts)
     else:
-        low, high = _bound_by_law(released, counts, doubled, law)
+        low, high = _bound_by_distribution(released, counts, doubled, distribution)
     return ScoreMean(
         middle + mean,
         min(max(low, 0.0), points - 1.0),
@@ -63,14 +63,17 @@ def estimate_score(released: Released, points: int, counts: Sequence[float]) -> 
 def _variance(released: Released, weights: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
     if len(released.cells) == 1:
         # Of two answers one is counted, and the other count is what is left.
-        return released.law().variance * float(weights[1] - weights[0]) ** 2
+        return released.distribution().variance * float(weights[1] - weights[0]) ** 2
     return released.noise.contrast_variance(released.number, weights)
 
 
-def _bound_by_law(
-    released: Released, counts: Sequence[float], doubled: Sequence[int], law: NoiseLaw
+def _bound_by_distribution(
+    released: Released,
+    counts: Sequence[float],
+    doubled: Sequence[int],
+    distribution: NoiseDistribution,
 ) -> Bounds:
-    """Return bounds from the exact law of the sum of all scores from the middle.
+    """Return bounds from the exact distribution of the sum of all scores from the middle.
 
     That sum, the number of those who answered (where answers may be missing) and the draw of these
     people from a population (where that is covered) have their shares of the error.
@@ -83,10 +86,12 @@ def _bound_by_law(
     fewest = most = n
     if len(counts) > points:
         error /= 2
-        gone = bound_sum(sum(counts[points:]), released.law_of_sum(len(counts) - points), error, n)
+        gone = bound_sum(
+            sum(counts[points:]), released.distribution_of_sum(len(counts) - points), error, n
+        )
         fewest, most = (max(n - end, 1) for end in reversed(gone))
     published = sum(weight * count for weight, count in zip(doubled, counts, strict=False))
-    ends = bound_sum(published, law, error, largest * n, -largest * n)
+    ends = bound_sum(published, distribution, error, largest * n, -largest * n)
     # Few people make a sum weigh more, on either side of the middle.
     low = ends[0] / (2 * (most if ends[0] >= 0 else fewest))
     high = ends[1] / (2 * (fewest if ends[1] >= 0 else most))
@@ -102,7 +107,8 @@ def _bound_by_thresholds(released: Released, points: int, counts: Sequence[float
     """Return bounds from the numbers of people with at least so high a score.
 
     The sum of the scores 0, 1, ..., K - 1 is that of the numbers of people with a score of at least
-    k, for k = 1 .. K - 1. The law of each of them is known, and each has its share of the error.
+    k, for k = 1 .. K - 1. The distribution of each of them is known, and each has its share of the
+    error.
     """
     is_partial = len(counts) > points
     # If answers may be missing, half of the error is for the number of those who answered.
@@ -111,12 +117,12 @@ def _bound_by_thresholds(released: Released, points: int, counts: Sequence[float
     high = 0.0
     for least in range(1, points):
         reached = sum(counts[least:points])
-        law = released.law_of_sum(points - least)
-        bounds = released.bound_share(reached, law, error / (points - 1))
+        distribution = released.distribution_of_sum(points - least)
+        bounds = released.bound_share(reached, distribution, error / (points - 1))
         low += bounds[0]
         high += bounds[1]
     if not is_partial:
         return low, high
-    law = released.law_of_sum(len(counts) - points)
-    unknown = released.bound_share(sum(counts[points:]), law, error)
+    distribution = released.distribution_of_sum(len(counts) - points)
+    unknown = released.bound_share(sum(counts[points:]), distribution, error)
     return divide_bounds((low, high), unknown, points - 1)

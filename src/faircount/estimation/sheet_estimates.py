@@ -1,10 +1,11 @@
 """Estimates and intervals of the questions of a questionnaire, kind by kind.
 
-All noise is added to counts or sums whose law is known exactly, so an interval of what these people
-answered is the set of whole numbers that the noise could have led from to what was published. An
-interval of a population also covers that these people were drawn from it: a count is then binomial,
-and of a sum of numbers only their range is known. Where an estimate is made of several sums, each
-of them has its share of the error, and the interval covers at least as often as its level says.
+All noise is added to counts or sums whose distribution is known exactly, so an interval of what
+these people answered is the set of whole numbers that the noise could have led from to what was
+published. An interval of a population also covers that these people were drawn from it: a count is
+then binomial, and of a sum of numbers only their range is known. Where an estimate is made of
+several sums, each of them has its share of the error, and the interval covers at least as often as
+its level says.
 """
 
 import math
@@ -24,7 +25,7 @@ from faircount.estimation.intervals import bound_shares
 from faircount.estimation.mean_intervals import bound_drawn_mean
 from faircount.estimation.released_cells import Released, bound_sum, divide_bounds
 from faircount.estimation.score_means import estimate_score
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.count_distribution import NoiseDistribution
 from faircount.mechanisms.sheets import SheetNoise
 
 SHARE = "share"
@@ -47,13 +48,13 @@ IF_ALIKE = f"{SHARE} {ALIKE_CONDITION}"
 class EstimateNoise:
     """The noise of an estimate: the noise of one sum, times `unit`."""
 
-    law: NoiseLaw
+    distribution: NoiseDistribution
     unit: float
 
     @property
     def deviation(self) -> float:
         """Standard deviation of the estimate."""
-        return math.sqrt(self.law.variance) * self.unit
+        return math.sqrt(self.distribution.variance) * self.unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,10 @@ def _estimate_choice(released: Released, question: ChoiceQuestion) -> list[Estim
         choices = len(question.choices)
         # Behind the choices come the answers "prefer not to say" and "does not apply".
         missing = sum(counts[choices:])
-        law = released.law_of_sum(len(counts) - choices)
-        rows += _shares_of_answered(released, question.choices, counts[:choices], (missing, law))
+        distribution = released.distribution_of_sum(len(counts) - choices)
+        rows += _shares_of_answered(
+            released, question.choices, counts[:choices], (missing, distribution)
+        )
     if isinstance(question, ScaleCounts):
         rows.append(_mean_of_scores(released, question, counts, consistent))
     # The median of those who answered would be one of a share of people that is only estimated.
@@ -148,7 +151,7 @@ def _estimate_shares(
     block: int = 0,
 ) -> list[Estimate]:
     """Return the share of every answer among all counted people."""
-    return _rows_of_shares(released, labels, counts, consistent, released.law(block))
+    return _rows_of_shares(released, labels, counts, consistent, released.distribution(block))
 
 
 def _rows_of_shares(
@@ -156,11 +159,11 @@ def _rows_of_shares(
     labels: Sequence[str],
     counts: Sequence[float],
     consistent: Floats,
-    law: NoiseLaw,
+    distribution: NoiseDistribution,
 ) -> list[Estimate]:
     n = released.included
-    noise = EstimateNoise(law, 1 / n)
-    low, high = bound_shares(counts, law, n, released.error, released.covers)
+    noise = EstimateNoise(distribution, 1 / n)
+    low, high = bound_shares(counts, distribution, n, released.error, released.covers)
     columns = (labels, counts, low.tolist(), high.tolist(), consistent.tolist())
     return [
         Estimate(label, SHARE, count / n, least, most, noise.deviation, nearest, noise)
@@ -172,16 +175,16 @@ def _shares_of_answered(
     released: Released,
     labels: Sequence[str],
     counts: Sequence[float],
-    missing: tuple[float, NoiseLaw],
+    missing: tuple[float, NoiseDistribution],
 ) -> list[Estimate]:
     """Return shares among those who answered: both intervals have half of the error.
 
-    missing: the published number of people without an answer, and the law of its noise
+    missing: the published number of people without an answer, and the distribution of its noise
     """
     n = released.included
     half = released.error / 2
     fewest, most = released.bound_share(*missing, half)
-    low, high = bound_shares(counts, released.law(), n, half, released.covers)
+    low, high = bound_shares(counts, released.distribution(), n, half, released.covers)
     # Noise may leave nobody who answered; the interval then says that nothing is known.
     answered = max(n - missing[0], 1)
     rows = []
@@ -221,9 +224,9 @@ def _median_of_bands(
     inner = range(1, len(counts))
     bounds = {}
     for bands in inner:
-        law = released.law_of_sum(bands)
+        distribution = released.distribution_of_sum(bands)
         # One-sided statements: `bound_share` halves the error once more, so it gets all of it.
-        bounds[bands] = released.bound_share(sum(counts[:bands]), law, released.error)
+        bounds[bands] = released.bound_share(sum(counts[:bands]), distribution, released.error)
     # first <= last: below band `first` at most half can be, since fewer than half were possible.
     first = min((bands - 1 for bands in inner if bounds[bands][1] >= 0.5), default=len(inner))
     last = max((bands for bands in inner if bounds[bands][0] <= 0.5), default=0)
@@ -242,10 +245,12 @@ def _estimate_margins(released: Released, question: Table, consistent: Floats) -
     rows = []
     for axis, labels in ((1, question.rows), (0, question.columns)):
         names = [f"{name} / {ALL_LABEL}" if axis else f"{ALL_LABEL} / {name}" for name in labels]
-        law = released.law_of_sum(shape[axis])
+        distribution = released.distribution_of_sum(shape[axis])
         # From the cells, which were made consistent once: all margins agree with them.
         agreed = nearest.sum(axis=axis)
-        rows += _rows_of_shares(released, names, counts.sum(axis=axis).tolist(), agreed, law)
+        rows += _rows_of_shares(
+            released, names, counts.sum(axis=axis).tolist(), agreed, distribution
+        )
     return rows
 
 
@@ -259,7 +264,7 @@ def _estimate_items(released: Released, question: SeveralItems) -> list[Estimate
     if question.may_be_missing:
         label = question.missing_label
         rows += _estimate_shares(released, [label], counts[items:], nearest[items:], 1)
-        missing = (counts[items], released.law(1))
+        missing = (counts[items], released.distribution(1))
         rows += _shares_of_answered(released, question.items, counts[:items], missing)
     return rows
 
@@ -272,18 +277,18 @@ def _estimate_sum(released: Released, question: SumQuestion) -> list[Estimate]:
     total = released.cells[0]
     rows = []
     people: float = released.included
-    variance = released.law().variance
+    variance = released.distribution().variance
     noise = None
     if question.may_be_missing:
         answered = released.cells[1]
-        counted = released.law(1)
+        counted = released.distribution(1)
         people = max(answered, 1)
         # The noise of both sums has mean 0 and no correlation: either may change its sign.
         variance += (total / people) ** 2 * counted.variance
         nearest = np.clip(np.array([answered / released.included]), 0.0, 1.0)
         rows = _estimate_shares(released, [ANSWERED_LABEL], [answered], nearest, 1)
     else:
-        noise = EstimateNoise(released.law(), unit / people)
+        noise = EstimateNoise(released.distribution(), unit / people)
     mean = total / people
     measure = MEAN + OF_ANSWERED if question.may_be_missing else MEAN
     deviation = unit * math.sqrt(variance) / people
@@ -306,10 +311,10 @@ def _bound_mean(released: Released, question: SumQuestion) -> tuple[float, float
     fewest = most = n
     if question.may_be_missing:
         error /= 2
-        ends = bound_sum(released.cells[1], released.law(1), error, n)
+        ends = bound_sum(released.cells[1], released.distribution(1), error, n)
         # At least one: the bounds are divisors below.
         fewest, most = (max(end, 1) for end in ends)
-    low, high = bound_sum(released.cells[0], released.law(), error, largest * n)
+    low, high = bound_sum(released.cells[0], released.distribution(), error, largest * n)
     # Few people make a mean of a given sum large, many make it small.
     least = min(low / most, largest)
     greatest = min(high / fewest, largest)

@@ -23,7 +23,7 @@ from faircount.estimation.sheet_estimates import (
     Estimate,
     EstimateNoise,
 )
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.count_distribution import NoiseDistribution
 
 Rows = tuple[Estimate, ...]
 
@@ -45,10 +45,11 @@ def estimate_frequencies(
         method = f"{bounds.method}; Bonferroni over {len(question.answers) + further} estimates"
         coverage = Coverage(level, covers, True, method)
     noise = None
-    # Of several groups together the noise is that of their weighted sum, which has no such law.
-    law = find_noise(result) if isinstance(result, Result) else None
-    if law is not None:
-        noise = EstimateNoise(law, 1 / result.included)
+    # Of several groups together the noise is that of their weighted sum, which has no such
+    # distribution.
+    distribution = find_noise(result) if isinstance(result, Result) else None
+    if distribution is not None:
+        noise = EstimateNoise(distribution, 1 / result.included)
     columns = (
         question.answers,
         result.estimates.tolist(),
@@ -73,9 +74,10 @@ def _count_further(question: ChoiceQuestion) -> int:
     return of_answered + isinstance(question, ScaleCounts)
 
 
-def find_noise(result: Result) -> NoiseLaw | None:
+def find_noise(result: Result) -> NoiseDistribution | None:
     """Return the noise of a count; None where something else is random, as in sampling."""
-    # The estimates are fitted to the known total, so their errors have the law of fitted noise.
+    # The estimates are fitted to the known total, so their errors have the distribution of fitted
+    # noise.
     channel = result.channel.fitted_to_total(result.mechanism.N)
     return channel.noise if channel.hit == 1 and not channel.miss else None
 

@@ -1,9 +1,9 @@
 """Results of the same questions at several times: what changed, with intervals of the changes.
 
 Two surveys have independent noise. Where an estimate is one sum with added noise and nothing else
-is random, the interval of a difference comes from the exact law of the difference of both noises.
-Elsewhere it is combined from the two intervals (MOVER: distances to the bounds are added like
-squares of independent errors), which is approximate, and `method` says so.
+is random, the interval of a difference comes from the exact distribution of the difference of both
+noises. Elsewhere it is combined from the two intervals (MOVER: distances to the bounds are added
+like squares of independent errors), which is approximate, and `method` says so.
 """
 
 import math
@@ -186,8 +186,8 @@ class Trend:
         is_exact = False
         if self.covers == "users" and first.noise is not None and second.noise is not None:
             low, high = bound_difference(first.noise, second.noise, 1 - self.level)
-            # The draw of people is not part of the noise's law, so this is for the people who
-            # answered only.
+            # The draw of people is not part of the noise's distribution, so this is for the people
+            # who answered only.
             bounds = (difference + low, difference + high)
             is_exact = True
         if is_share(first):
@@ -396,8 +396,8 @@ def bound_difference(
 def _error_distribution(noise: EstimateNoise) -> tuple[Floats, Floats]:
     """Errors of an estimate, ascending, and their probabilities."""
     # Estimates are unbiased: the mean of the noise was subtracted from the published count.
-    errors = (noise.law.values - noise.law.mean) * noise.unit
-    return errors, np.asarray(noise.law.pmf, dtype=np.float64)
+    errors = (noise.distribution.values - noise.distribution.mean) * noise.unit
+    return errors, np.asarray(noise.distribution.pmf, dtype=np.float64)
 
 
 def _upper_quantile(

@@ -35,7 +35,12 @@ from faircount.estimation.intervals import (
     interval,
     normal_quantile,
 )
-from faircount.estimation.weighted_law import EXACT_SPLIT_USERS, Laws, WeightedGroup, WeightedSum
+from faircount.estimation.weighted_distribution import (
+    EXACT_SPLIT_USERS,
+    Distributions,
+    WeightedGroup,
+    WeightedSum,
+)
 
 NARROWING = 0.1
 """Share of the error spent on narrowing down how the holders are divided among the groups."""
@@ -45,9 +50,10 @@ _FINE = 16
 
 Numbers = TypeVar("Numbers", Ints, Floats)
 
-Search = tuple[Callable[[int], Sequence[Laws]], int, int]
-"""Laws that the sum may have with a number of holders (or of steps of a frequency), and the least
-and the greatest such number."""
+Search = tuple[Callable[[int], Sequence[Distributions]], int, int]
+"""Distributions that the sum may have with a number of holders (or of steps of a frequency), and
+the least and the greatest such number.
+"""
 
 
 def weighted_interval(
@@ -123,7 +129,7 @@ def _choose_searches(
             f"distribution of the weighted sum, {exactness}, valid if the groups are alike; "
             "covers privacy noise and unequal weights"
         )
-        return [(_alike_laws(total), 0, total.users)] * items, error, method
+        return [(_alike_distributions(total), 0, total.users)] * items, error, method
     low, high, error = _narrow(table, total, error)
     searches = [_worst_splits(total, low[:, item], high[:, item]) for item in range(items)]
     method = (
@@ -136,10 +142,10 @@ def _alike_population(total: WeightedSum) -> Search:
     """Search the frequency of a population, in steps, that all groups have in common."""
     steps = _FINE * total.users
 
-    def laws(step: int) -> Sequence[Laws]:
+    def distributions(step: int) -> Sequence[Distributions]:
         return [total.population(np.full(len(total.groups), step / steps))]
 
-    return laws, 0, steps
+    return distributions, 0, steps
 
 
 def _search_population(
@@ -182,7 +188,7 @@ def _drawn_users(total: WeightedSum, low: Floats, high: Floats, most: Floats) ->
     # Users without the item matter only by their coins, most where these are noisiest.
     noisiest_first = _largest_first(_coin_variances(total))
 
-    def laws(step: int) -> Sequence[Laws]:
+    def distributions(step: int) -> Sequence[Distributions]:
         theta = step / steps
         found = []
         for held in _fill(theta, orders, low, high):
@@ -190,7 +196,7 @@ def _drawn_users(total: WeightedSum, low: Floats, high: Floats, most: Floats) ->
             found.append(total.drawn_users(held, others))
         return found
 
-    return laws, math.ceil(low.sum() * steps), math.floor(min(1.0, high.sum()) * steps)
+    return distributions, math.ceil(low.sum() * steps), math.floor(min(1.0, high.sum()) * steps)
 
 
 def _holder_slopes(total: WeightedSum) -> list[float]:
@@ -240,10 +246,10 @@ def _worst_splits(total: WeightedSum, low: Ints, high: Ints) -> Search:
     """
     orders = _extreme_orders(total)
 
-    def laws(holders: int) -> Sequence[Laws]:
+    def distributions(holders: int) -> Sequence[Distributions]:
         return [total.given_splits(_fill(holders, orders, low, high))]
 
-    return laws, int(low.sum()), int(high.sum())
+    return distributions, int(low.sum()), int(high.sum())
 
 
 def _extreme_orders(total: WeightedSum) -> list[list[int]]:
@@ -258,8 +264,8 @@ def _extreme_orders(total: WeightedSum) -> list[list[int]]:
     return orders
 
 
-def _alike_laws(total: WeightedSum) -> Callable[[int], Sequence[Laws]]:
-    """Return the laws of the sum for holders that do not depend on the group.
+def _alike_distributions(total: WeightedSum) -> Callable[[int], Sequence[Distributions]]:
+    """Return the distributions of the sum for holders that do not depend on the group.
 
     They are a random set of the users, or divided as evenly as whole numbers allow.
     """
@@ -269,12 +275,12 @@ def _alike_laws(total: WeightedSum) -> Callable[[int], Sequence[Laws]]:
     ascending = [by_weight.tolist(), by_variance.tolist()]
     orders = ascending + [order[::-1] for order in ascending]
 
-    def laws(holders: int) -> Sequence[Laws]:
+    def distributions(holders: int) -> Sequence[Distributions]:
         low, rest = np.divmod(holders * sizes, total.users)
         splits = _fill(holders, orders, low, low + (rest > 0))
         return total.random_split(holders), total.given_splits(splits)
 
-    return laws
+    return distributions
 
 
 def _fill(holders: float, orders: Sequence[Sequence[int]], low: Numbers, high: Numbers) -> Numbers:
@@ -305,10 +311,10 @@ def _find_bounds(
 
     Where none is plausible, it is the boundary that is nearest to being so.
     """
-    laws, least, most = search
+    distributions, least, most = search
     steps_per_holder = max(1.0, most / total.users)
     # The normal approximation is the first guess, from which the search needs few evaluations: the
-    # law of a weighted sum is slow to compute.
+    # distribution of a weighted sum is slow to compute.
     spread = math.sqrt(total.variance(min(max(estimate, 0.0), 1.0) * total.users))
     middle = estimate * total.users * steps_per_holder
     half = normal_quantile(1 - error / 2) * spread * total.users * steps_per_holder
@@ -316,10 +322,16 @@ def _find_bounds(
 
     # `last_integer` searches upwards, so the lower bound is searched among negated numbers.
     def is_not_too_low(negated: int) -> bool:
-        return any(np.any(law.above(estimate) > error / 2) for law in laws(-negated))
+        return any(
+            np.any(distribution.above(estimate) > error / 2)
+            for distribution in distributions(-negated)
+        )
 
     def is_not_too_high(number: int) -> bool:
-        return any(np.any(law.below(estimate) > error / 2) for law in laws(number))
+        return any(
+            np.any(distribution.below(estimate) > error / 2)
+            for distribution in distributions(number)
+        )
 
     high = max(last_integer(is_not_too_high, round(middle + half), step, least, most), least)
     low = min(-last_integer(is_not_too_low, round(half - middle), step, -most, -least), most)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from faircount.core.arrays import Floats
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.validation import check_integer, check_numbers, check_real
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 
 AGAINST = ("noise", "population", "distribution")
 
@@ -118,8 +118,8 @@ def expected_error(
     """Return the expected squared error, summed over items, when the groups are alike.
 
     `noise`: against the same weighting of what the groups hold, as in the paper's Table II.
-    `population`: against the frequencies of all users together. `distribution`: against the law
-    that all users were drawn from.
+    `population`: against the frequencies of all users together. `distribution`: against the
+    distribution that all users were drawn from.
     """
     if against not in AGAINST:
         raise ParameterError(f"against must be one of {', '.join(AGAINST)}, not {against!r}")

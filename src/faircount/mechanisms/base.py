@@ -39,7 +39,7 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
 from faircount.core.validation import MAX_USERS, check_frequencies, check_integer
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.survey_log import SurveyLog
 from faircount.mechanisms.worst_pair import WorstPair
 

@@ -1,6 +1,6 @@
 """Binomial noise from fair coins: (epsilon, delta)-private for any data, without a floor.
 
-Every item gets D fair coins, and the number of heads is added to its count: noise of law
+Every item gets D fair coins, and the number of heads is added to its count: noise of distribution
 Bin(D, 1/2). A coin that shows heads is a decoy, a vote that nobody cast. Fair coins are random
 bits, so they are sampled exactly and nothing is lost to a table. All users are counted (p = 1), and
 sums stay small integers in a small field, which is what the paper chooses sampling for.
@@ -28,7 +28,7 @@ from faircount.core.errors import ParameterError
 from faircount.core.validation import check_fraction, check_integer, check_positive
 from faircount.mechanisms.base import check_range, set_fields
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
-from faircount.mechanisms.count_law import Channel, NoiseLaw, normal_errors
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution, normal_errors
 from faircount.mechanisms.secret_shared import (
     OVERFLOW_PROBABILITY,
     NoiseMechanism,
@@ -40,11 +40,12 @@ from faircount.sharing.field import to_signed
 # Most fair coins per item: as many as the smallest epsilon and delta need.
 MAX_COINS = 10**8
 
-# Heads of more coins than this are normal to four digits, so planning does not compute their law.
+# Heads of more coins than this are normal to four digits, so planning does not compute their
+# distribution.
 MANY_COINS = 10**5
 
-# The 95% half-width of the heads of at least so many coins is that of a normal law, but for less
-# than one head: the law is discrete.
+# The 95% half-width of the heads of at least so many coins is that of a normal distribution, but
+# for less than one head: the distribution is discrete.
 SOME_COINS = 100
 
 
@@ -58,10 +59,10 @@ def coins_delta(coins: int, epsilon: float, releases: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def coin_noise(coins: int) -> NoiseLaw:
-    """Return the law of the number of heads among this many fair coins."""
+def coin_noise(coins: int) -> NoiseDistribution:
+    """Return the distribution of the number of heads among this many fair coins."""
     pmf = np.exp(log_binomial(coins, 0.5))
-    return NoiseLaw(0, pmf / pmf.sum())
+    return NoiseDistribution(0, pmf / pmf.sum())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +172,7 @@ class CoinNoise(SharedMechanism):
         return channel.expected_errors(self.N, included)
 
     def reaches(self, half_width: float, included: int) -> bool:
-        """Return whether the 95% half-width is at most this, far from it without the law."""
+        """Return whether the 95% half-width is at most this, quickly where it is far from it."""
         coins = self._average_coins(included)
         # A subclass may bring errors of its own.
         has_these_errors = type(self).expected_errors is CoinNoise.expected_errors

@@ -38,7 +38,7 @@ from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import check_fraction, check_integer, check_positive
 from faircount.mechanisms.base import set_fields
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
-from faircount.mechanisms.count_law import Channel, NoiseLaw, normal_errors
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution, normal_errors
 from faircount.mechanisms.exact_draws import BITS, ONE, PRECISE, DrawTable
 from faircount.mechanisms.secret_shared import TableNoise, chernoff_bound
 
@@ -48,7 +48,8 @@ Share = Literal["corrected", "printed"]
 # Grid steps that a user's standard deviation has at least, unless a scale is given.
 STEPS = 8
 
-# The law of the sum is accurate down to probabilities of 1e-30, which proves no smaller delta.
+# The distribution of the sum is accurate down to probabilities of 1e-30, which proves no smaller
+# delta.
 SMALLEST_DELTA = 1e-20
 
 # Largest number of grid steps per count: n times as many must fit into the field.
@@ -66,7 +67,7 @@ _WIDEST = 1024.0
 _REACH = 12
 
 # Largest standard deviation of a sum, in grid steps, for which delta is computed from the exact
-# law, and for which the law is computed at all.
+# distribution, and for which the distribution is computed at all.
 _MAX_SUMMED = 4096.0
 _MAX_WRITTEN = 65536.0
 
@@ -149,7 +150,7 @@ def table_distance(deviation: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def sum_law(deviation: float, terms: int) -> Floats:
+def sum_distribution(deviation: float, terms: int) -> Floats:
     """Return the log probabilities on -R..R steps of the sum of `terms` draws from the table."""
     spread = deviation * math.sqrt(terms)
     if spread > _MAX_WRITTEN:
@@ -158,16 +159,16 @@ def sum_law(deviation: float, terms: int) -> Floats:
             "steps, too many to compute its distribution: choose laplace or decoys for so many "
             "users"
         )
-    law = discrete_sum_log_pmf(np.log(gaussian_table(deviation).probabilities), terms)
+    distribution = discrete_sum_log_pmf(np.log(gaussian_table(deviation).probabilities), terms)
     # The array is cached and shared by all callers.
-    law.setflags(write=False)
-    return law
+    distribution.setflags(write=False)
+    return distribution
 
 
 @lru_cache(maxsize=16)
-def _sum_noise(deviation: float, terms: int, scale: int) -> NoiseLaw:
-    pmf = np.exp(sum_law(deviation, terms))
-    return NoiseLaw(-(pmf.size // 2), pmf / pmf.sum(), scale)
+def _sum_noise(deviation: float, terms: int, scale: int) -> NoiseDistribution:
+    pmf = np.exp(sum_distribution(deviation, terms))
+    return NoiseDistribution(-(pmf.size // 2), pmf / pmf.sum(), scale)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,14 +251,14 @@ class DPDG(TableNoise):
         def total_delta() -> float:
             if wanted.releases == 1:
                 return mechanism.guarantee().delta
-            law = sum_law(mechanism.user_steps, mechanism.h)
-            return wanted.compose_shifts(shift_pair(law, mechanism.steps_per_count))
+            distribution = sum_distribution(mechanism.user_steps, mechanism.h)
+            return wanted.compose_shifts(shift_pair(distribution, mechanism.steps_per_count))
 
         return CalibrationResult(mechanism, total_delta)
 
     def expected_errors(self, included: int) -> tuple[float, float]:
-        """Return the errors of a normal sum; its exact law is not needed to plan a survey."""
-        # Rounding adds the variance of a uniform law one grid step wide, per user.
+        """Return the errors of a normal sum; planning needs no exact distribution."""
+        # Rounding adds the variance of a uniform distribution one grid step wide, per user.
         rounding = included / 12 / self.steps_per_count**2
         variance = self.target_sigma**2 * included / self.h + rounding
         return normal_errors(variance, self.N, included, self.steps_per_count)
@@ -341,8 +342,8 @@ class DPDG(TableNoise):
         """Return noisy counts, converted from grid steps."""
         return super().decode(total, included) / self.steps_per_count
 
-    def noise(self, included: int) -> NoiseLaw:
-        """Return the exact law of the noise of this many users."""
+    def noise(self, included: int) -> NoiseDistribution:
+        """Return the exact distribution of the noise of this many users."""
         return _sum_noise(self.user_steps, self.check_included(included), self.steps_per_count)
 
     def channel(self, included: int) -> Channel:
@@ -352,8 +353,8 @@ class DPDG(TableNoise):
     def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Floats:
         """Sample noisy counts for the counts of those who take part, by inversion."""
         counts = self.check_population(population)
-        law = self.noise(int(counts.sum()))
-        return counts + law.draw((self.N,), rng)
+        distribution = self.noise(int(counts.sum()))
+        return counts + distribution.draw((self.N,), rng)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Return the delta of the discretized noise that the adversary does not know.
@@ -366,12 +367,12 @@ class DPDG(TableNoise):
     def losses(self, adversary: Adversary) -> Losses | None:
         """Return the losses of two counts that move in opposite directions.
 
-        None for crowds whose law is not computed; then only the guarantee composes.
+        None for crowds whose distribution is not computed; then only the guarantee composes.
         """
         unknown = self.unknown_users(adversary)
         if unknown < 1 or self.user_steps * math.sqrt(unknown) > _MAX_SUMMED:
             return None
-        pair = shift_pair(sum_law(self.user_steps, unknown), self.steps_per_count)
+        pair = shift_pair(sum_distribution(self.user_steps, unknown), self.steps_per_count)
         # Tails that Q lacks can only raise delta; those that P lacks are added, one per count.
         return Losses((pair, pair.swap()), 2 * SUM_TAIL)
 
@@ -381,9 +382,11 @@ class DPDG(TableNoise):
             return 1.0
         if user_steps * math.sqrt(unknown) > _MAX_SUMMED:
             return self._delta_of_many(epsilon, user_steps, unknown, relation)
-        exact = shift_delta(sum_law(user_steps, unknown), epsilon, self.steps_per_count, relation)
-        # Truncating the tails of the second data set's law can only have raised `exact`; those of
-        # the first one are added.
+        exact = shift_delta(
+            sum_distribution(user_steps, unknown), epsilon, self.steps_per_count, relation
+        )
+        # Truncating the tails of the second data set's distribution can only have raised `exact`;
+        # those of the first one are added.
         return min(1.0, exact * _ROUND_UP + 2 * SUM_TAIL)
 
     def _delta_of_many(

@@ -40,7 +40,7 @@ from faircount.core.errors import ParameterError
 from faircount.core.validation import check_positive
 from faircount.mechanisms.base import set_fields
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 from faircount.mechanisms.exact_draws import BITS, PRECISE, DrawTable
 from faircount.mechanisms.secret_shared import BoundedNoise, TableNoise, chernoff_bound, one_hot
 
@@ -56,7 +56,7 @@ _TABLE_BITS = 136
 _FIXED = 256
 
 
-def one_sided_law(epsilon: float, h: int, length: int) -> list[Decimal]:
+def one_sided_distribution(epsilon: float, h: int, length: int) -> list[Decimal]:
     """Return g[z] = P(X - X' = z) for z = 0..length with 80 digits, for one of h users.
 
     The probabilities satisfy, with r = 1/h,
@@ -69,21 +69,24 @@ def one_sided_law(epsilon: float, h: int, length: int) -> list[Decimal]:
         middle = 1 + a * a
         # Miller's algorithm: g is the decaying solution, so the recurrence is stable downward only.
         # It starts at twice the length, from where the arbitrary start values no longer matter.
-        law = [Decimal(0), Decimal(1)]
+        distribution = [Decimal(0), Decimal(1)]
         for z in range(2 * length, 0, -1):
-            law.append((middle * z * law[-1] - a * (z + 1 - r) * law[-2]) / (a * (z - 1 + r)))
-        law.reverse()
-        whole = law[0] + 2 * sum(law[1:])
-        return [probability / whole for probability in law[: length + 1]]
+            distribution.append(
+                (middle * z * distribution[-1] - a * (z + 1 - r) * distribution[-2])
+                / (a * (z - 1 + r))
+            )
+        distribution.reverse()
+        whole = distribution[0] + 2 * sum(distribution[1:])
+        return [probability / whole for probability in distribution[: length + 1]]
 
 
 @lru_cache(maxsize=64)
 def laplace_table(epsilon: float, h: int) -> tuple[DrawTable, float]:
-    """Return the table of one user's noise and its total variation distance from the ideal law."""
+    """Return the table of one user's noise and its total variation distance from the ideal."""
     length = math.ceil(_TABLE_BITS * math.log(2) / (epsilon / 2))
     with localcontext(PRECISE):
-        law = one_sided_law(epsilon, h, length)
-        ideal = [int(probability * (1 << _FIXED)) for probability in law]
+        distribution = one_sided_distribution(epsilon, h, length)
+        ideal = [int(probability * (1 << _FIXED)) for probability in distribution]
     # Round every probability to the nearest multiple of 2^-128.
     half = 1 << (_FIXED - BITS - 1)
     step = 1 << (_FIXED - BITS)
@@ -97,11 +100,11 @@ def laplace_table(epsilon: float, h: int) -> tuple[DrawTable, float]:
 
 
 @lru_cache(maxsize=64)
-def laplace_noise(epsilon: float, multiple: float) -> NoiseLaw:
-    """Return the law of `multiple` times the noise for epsilon; 2 is the sum of two draws."""
-    # The computed law ends where probabilities are negligible, and is normalized again.
+def laplace_noise(epsilon: float, multiple: float) -> NoiseDistribution:
+    """Return the distribution of `multiple` draws of the noise for epsilon; may be a fraction."""
+    # The computed distribution ends where probabilities are negligible, and is normalized again.
     pmf = np.exp(laplace_log_pmf(math.exp(-epsilon / 2), multiple))
-    return NoiseLaw(-(pmf.size // 2), pmf / pmf.sum())
+    return NoiseDistribution(-(pmf.size // 2), pmf / pmf.sum())
 
 
 def laplace_bound(epsilon: float, multiple: float, tail: float) -> int:
@@ -118,7 +121,7 @@ def laplace_bound(epsilon: float, multiple: float, tail: float) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceNoise(BoundedNoise):
-    """Common base of all mechanisms with this noise, whoever adds it: its law and its privacy."""
+    """Base of all mechanisms with this noise, whoever adds it: its distribution and privacy."""
 
     parameter_docs: ClassVar[dict[str, str]] = {
         "epsilon": "privacy loss that the noise is calibrated for"
@@ -168,7 +171,7 @@ class LaplaceNoise(BoundedNoise):
         """Return the mechanism whose releases compose to the budget.
 
         R releases are exactly a 2R-fold randomized response of epsilon / 2 each (for a pair, R-fold
-        of epsilon), plus the distance of the finite tables from the ideal law.
+        of epsilon), plus the distance of the finite tables from the ideal distribution.
         """
         total = wanted.epsilon
         releases = wanted.releases
@@ -199,11 +202,12 @@ class LaplaceNoise(BoundedNoise):
     def _table_delta(self, unknown: int, counts: int) -> float:
         """Return what finite tables add to delta if as many draws as `unknown` hide each count.
 
-        The ideal laws P and Q of a moved count differ by a factor e^c at most, and each is within a
-        distance d of the law that is drawn. Where the drawn Q falls short of Q by a share, the same
-        share is taken out of P: at most e^c d, and what is left of P and Q has the ratio that it
-        had. Another d is what the drawn P has beyond P. So every moved count adds (1 + e^c) d to
-        the delta of the ideal laws, whatever the epsilon and however many releases there are.
+        The ideal distributions P and Q of a moved count differ by a factor e^c at most, and each is
+        within a distance d of the distribution that is drawn. Where the drawn Q falls short of Q by
+        a share, the same share is taken out of P: at most e^c d, and what is left of P and Q has
+        the ratio that it had. Another d is what the drawn P has beyond P. So every moved count adds
+        (1 + e^c) d to the delta of the ideal distributions, whatever the epsilon and however many
+        releases there are.
         """
         distance = laplace_table(self.table_epsilon, self.draws_per_entry)[1]
         pure = laplace_epsilon(self.table_epsilon, unknown / self.draws_per_entry) / 2
@@ -228,28 +232,28 @@ class LaplaceNoise(BoundedNoise):
         return Channel(1.0, noise=noise, independent=not self.is_paired(self.N))
 
     def reaches(self, half_width: float, included: int) -> bool:
-        """Return whether the 95% half-width is at most this, by a narrower law if that decides."""
+        """Return whether the 95% half-width is at most this, by narrower noise if that decides."""
         multiple = self.noise_multiple(self.check_included(included))
         kind = type(self)
-        # A subclass may bring a law or errors of its own.
-        has_this_law = (
+        # A subclass may bring a distribution or errors of its own.
+        has_this_distribution = (
             kind.channel is LaplaceNoise.channel
             and kind.expected_errors is LaplaceNoise.expected_errors
         )
         # Plans compare many numbers of users, whose multiples have the same whole part.
-        if has_this_law and multiple > 1:
+        if has_this_distribution and multiple > 1:
             noise = laplace_noise(self.table_epsilon, float(math.floor(multiple)))
             narrower = Channel(1.0, noise=noise, independent=not self.is_paired(self.N))
             fitted = narrower.fitted_to_total(self.N)
-            # A symmetric law with one peak only becomes wider by the symmetric noise that is
-            # missing here: no other interval of its length has more probability than the middle.
+            # A symmetric distribution with one peak only becomes wider by the symmetric noise that
+            # is missing here: no other interval of its length has more probability than the middle.
             has_one_peak = fitted.noise is not None and fitted.noise.has_one_peak
             if has_one_peak and fitted.expected_errors(self.N, included)[1] > half_width:
                 return False
         return super().reaches(half_width, included)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """Return the exact delta of the ideal law plus what the finite table may add."""
+        """Return the exact delta of the ideal distribution plus what the finite table may add."""
         return self.delta_with_draws(epsilon, self.hidden_draws(adversary), relation)
 
     def delta_with_draws(
@@ -273,7 +277,7 @@ class LaplaceNoise(BoundedNoise):
         """Return the losses of the draws, each a randomized response of its share of epsilon."""
         hidden = self.hidden_draws(adversary)
         # With more draws than needed the loss is smaller, so it is bounded by this one; with fewer
-        # it is another law, which is not composed.
+        # it is another distribution, which is not composed.
         if hidden < self.draws_per_entry:
             return None
         moved = self.moved_draws
@@ -291,7 +295,7 @@ class Laplace(LaplaceNoise, TableNoise):
     """Distributed discrete Laplace noise: pure epsilon, up to about 2^-107 for the finite table.
 
     Every user adds to every entry a draw of X - X' with X and X' NegativeBinomial(1/h) of ratio
-    a = e^(-epsilon/2). The noise of any h users adds up to the law (1-a)/(1+a) a^|z|, which hides a
+    a = e^(-epsilon/2). The noise of any h users has the distribution (1-a)/(1+a) a^|z|: it hides a
     change of one in two entries up to e^epsilon; further noise only helps. With n' users in the sum
     the variance of a count is (n'/h) 2a/(1-a)^2.
 

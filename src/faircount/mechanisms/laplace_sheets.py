@@ -39,7 +39,7 @@ from faircount.core.questions import (
 )
 from faircount.core.validation import check_epsilon, check_integer, check_positive
 from faircount.mechanisms.base import set_fields
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.laplace import SMALLEST_EPSILON, laplace_bound, laplace_table
 from faircount.mechanisms.secret_shared import (
@@ -132,7 +132,7 @@ class LaplaceSheets(SheetMechanism, NoiseOfUsers):
 
     @cached_property
     def _tables(self) -> dict[float, tuple[DrawTable, float]]:
-        """Loss -> the table of one user's noise, and its distance from the ideal law.
+        """Loss -> the table of one user's noise, and its distance from the ideal distribution.
 
         Cells with the same loss share a table.
         """
@@ -214,8 +214,8 @@ class LaplaceSheets(SheetMechanism, NoiseOfUsers):
 
     def draw(self, population: Any, rng: np.random.Generator) -> Ints:
         """Sample noisy cells for the cells of all who take part. For simulations only."""
-        # A two-sided geometric law is a difference of two negative binomial ones, divided among
-        # users.
+        # A two-sided geometric distribution is a difference of two negative binomial ones, divided
+        # among users.
         size = self.n / self.h
         stop = -np.expm1(-np.array(self._losses))
         noise = rng.negative_binomial(size, stop) - rng.negative_binomial(size, stop)
@@ -233,7 +233,7 @@ class LaplaceSheets(SheetMechanism, NoiseOfUsers):
         """Return the variance of every cell of `estimate`; it does not depend on the answers."""
         count = self.n if included is None else included
         noise = self.noise_in(count)
-        spreads = [noise.law(number, place).variance for number, place, _ in self.layout]
+        spreads = [noise.distribution(number, place).variance for number, place, _ in self.layout]
         return np.array(spreads) / count**2
 
     # --- privacy
@@ -264,7 +264,7 @@ class LaplaceSheets(SheetMechanism, NoiseOfUsers):
         """Return what the finite tables add to delta at any epsilon.
 
         Every moved cell adds (1 + e^c) d, as in `LaplaceNoise`, where c is what its largest change
-        loses, and d the distance of all unknown draws from the ideal law.
+        loses, and d the distance of all unknown draws from the ideal distribution.
         """
         parts = []
         for cell in self._moved:
@@ -319,8 +319,8 @@ class LaplaceSheets(SheetMechanism, NoiseOfUsers):
     def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return data sets in which the last user gives other answers to all questions.
 
-        The laws of two cells are known exactly. Whether all cells together tell more than they
-        should is what the audit learns from its runs.
+        The distributions of two cells are known exactly. Whether all cells together tell more than
+        they should is what the audit learns from its runs.
         """
         against = adversary or self.default_adversary
         users = self.users or AUDITED_USERS + self.insiders + self.dropouts
@@ -332,7 +332,7 @@ class LaplaceSheets(SheetMechanism, NoiseOfUsers):
         before = small.cells_of(first)
         after = small.cells_of(second)
         for cell in np.flatnonzero(before != after)[:2].tolist():
-            channel = Channel(1.0, noise=noise.raw_law(*self.layout[cell][:2]))
+            channel = Channel(1.0, noise=noise.raw_distribution(*self.layout[cell][:2]))
             known = int(before[cell]) * (users - 1 - against.insiders)
             marginals.append(
                 Marginal.for_added_noise(
@@ -350,7 +350,7 @@ class LaplaceSheets(SheetMechanism, NoiseOfUsers):
 
     @cached_property
     def _order(self) -> list[int]:
-        """All cells, those first of which an audit knows the law."""
+        """All cells, those first of which an audit knows the distribution."""
         first, second = map(self.cells_of, extreme_sheets(self.questionnaire))
         moved = np.flatnonzero(first != second).tolist()
         return [*moved, *(cell for cell in range(self.N) if cell not in set(moved))]

@@ -25,7 +25,7 @@ from faircount.core.errors import AnswerError
 from faircount.core.validation import check_counts, check_integer
 from faircount.mechanisms.base import FrequencyMechanism, check_range
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.exact_draws import ONE, flip_coins
 from faircount.mechanisms.local import (
     LocalMechanism,

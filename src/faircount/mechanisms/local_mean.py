@@ -145,7 +145,8 @@ class LocalMean(WindowMechanism):
         K = self.window.cells
         w = self.window.width
         excess = self.window.excess
-        # Variances of the uniform laws over all cells and over a window, times their weights.
+        # Variances of the uniform distributions over all cells and over a window, times their
+        # weights.
         around = self.window.other * K * (K**2 - 1) / 12 + excess * w * (w**2 - 1) / 12
         return float(around / self.scale**2), float(excess * w / self.scale**2)
 

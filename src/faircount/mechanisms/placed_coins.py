@@ -18,7 +18,7 @@ from faircount.accounting.guarantee import COLLECTOR, S1, S2, Adversary, insider
 from faircount.core.arrays import Bools, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.decoys import CoinNoise, coin_noise
 from faircount.mechanisms.proven import Placement, ProvenVotes, fair_bits
 from faircount.mechanisms.survey_log import SurveyLog

@@ -34,7 +34,7 @@ from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import check_counts, check_epsilon, check_integer, check_probability
 from faircount.mechanisms.base import Collected, FrequencyMechanism, check_range, set_fields
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
 from faircount.mechanisms.worst_pair import Marginal, WorstPair

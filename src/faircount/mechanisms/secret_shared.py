@@ -38,7 +38,7 @@ from faircount.mechanisms.base import (
     check_range,
     set_fields,
 )
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.survey_log import SurveyLog
 from faircount.mechanisms.worst_pair import WorstPair

@@ -30,7 +30,7 @@ from faircount.core.questions import BlockKind, OneOf, QuestionGroup, Questionna
 from faircount.core.validation import check_positive
 from faircount.mechanisms.base import Mechanism, set_fields
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.joint_noise.balls import MAX_CELLS, ZeroSumBall
 from faircount.mechanisms.joint_noise.losses import informed_share
 from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
@@ -116,13 +116,13 @@ class ServerJoint(ServerNoise):
     @property
     def single_server_channel(self) -> Channel:
         """The noise of one server."""
-        return Channel(1.0, noise=self._noise_of_one.law(0), independent=False)
+        return Channel(1.0, noise=self._noise_of_one.distribution(0), independent=False)
 
     def channel(self, included: int) -> Channel:
         """Return the channel that counts all holders and adds the noise of both servers."""
         self.check_included(included)
         both = replace(self._noise_of_one, draws=2)
-        return Channel(1.0, noise=both.law(0), independent=False)
+        return Channel(1.0, noise=both.distribution(0), independent=False)
 
     @property
     def _reach(self) -> int:

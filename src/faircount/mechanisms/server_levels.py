@@ -39,9 +39,9 @@ from faircount.core.questions.blocks import Weights
 from faircount.core.questions.choices import ChoiceQuestion
 from faircount.core.questions.questionnaire import MAX_BITS
 from faircount.core.validation import check_epsilon, check_integer
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 from faircount.mechanisms.joint_noise.balls import CubeBall
-from faircount.mechanisms.joint_noise.laws import cell_law
+from faircount.mechanisms.joint_noise.distributions import cell_distribution
 from faircount.mechanisms.joint_noise.mechanism import GroupNoise, split_epsilon
 from faircount.mechanisms.server_noise import AGGREGATORS, is_server
 from faircount.mechanisms.server_sheets import ServerSheets
@@ -224,8 +224,8 @@ class ServerLevels(ServerSheets):
     def second_noises(self) -> tuple[GroupNoise, ...]:
         """The noise of a cell of the second table, for every question.
 
-        A radius with the law e^(-h r) (2 r + 1), and a uniform number up to it on either side, give
-        the law e^(-h |z|).
+        A radius with the distribution e^(-h r) (2 r + 1), and a uniform number up to it on either
+        side, give the distribution e^(-h |z|).
         """
         scale = 1 << COIN_BITS
         return tuple(
@@ -273,9 +273,9 @@ class ServerLevels(ServerSheets):
             lines += [f"{radius} {cumulative}\n" for radius, cumulative in rows]
         return "".join(lines)
 
-    def second_law(self, question: int, terms: int = 1) -> NoiseLaw:
-        """Return the law of both servers' noise in a sum of cells of the second table."""
-        return cell_law(_CELL, 0, self.scaled_halves[question], 2 * terms)
+    def second_distribution(self, question: int, terms: int = 1) -> NoiseDistribution:
+        """Return the distribution of both servers' noise in a sum of cells of the second table."""
+        return cell_distribution(_CELL, 0, self.scaled_halves[question], 2 * terms)
 
     def draw(self, population: Any, rng: np.random.Generator) -> Ints:
         """Sample noisy cells of both tables. For simulations only."""
@@ -288,7 +288,7 @@ class ServerLevels(ServerSheets):
         users = self.n if included is None else check_integer("included", included, least=1)
         second: list[float] = []
         for number, size in enumerate(self._sizes):
-            second += [self.second_law(number).variance] * size
+            second += [self.second_distribution(number).variance] * size
         return np.concatenate([super().variance(truth, users), np.array(second) / users**2])
 
     # --- privacy ----------------------------------------------------------------------------------
@@ -347,20 +347,20 @@ class ServerLevels(ServerSheets):
     ) -> WorstPair:
         """Return the pair of two states of one person, each a sheet and a level of either end.
 
-        The laws of a cell of each table are known exactly. Whether the cells together tell more
-        than they should is what an audit learns from its runs.
+        The distributions of a cell of each table are known exactly. Whether the cells together tell
+        more than they should is what an audit learns from its runs.
         """
         against = self.default_adversary if adversary is None else adversary
         small = replace(self, users=1, dropouts=0)
         states = [small.cells_of(*state) for state in (first, second)]
         draws = 1 if is_server(against) else 2
-        laws = [
-            cell_law(self.noises[0].balls, 0, self.noises[0].scaled, draws),
-            cell_law(_CELL, 0, self.scaled_halves[0], draws),
+        distributions = [
+            cell_distribution(self.noises[0].balls, 0, self.noises[0].scaled, draws),
+            cell_distribution(_CELL, 0, self.scaled_halves[0], draws),
         ]
         marginals = []
-        for law, cell in zip(laws, (0, self.base_cells), strict=True):
-            channel = Channel(1.0, noise=law)
+        for distribution, cell in zip(distributions, (0, self.base_cells), strict=True):
+            channel = Channel(1.0, noise=distribution)
             one, other = (int(state[cell]) for state in states)
             marginals.append(Marginal.for_added_noise(channel, one, other))
         before, after = (state[None] for state in states)

@@ -19,7 +19,7 @@ from faircount.accounting.conditions import EITHER_NOISE, S1_NOISE, S2_NOISE, Co
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, AdversaryCode
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.decoys import CoinNoise, coin_noise, count_heads
 from faircount.mechanisms.laplace import LaplaceNoise, laplace_bound, laplace_noise
 from faircount.mechanisms.proven import ProvenMechanism, ProvenVotes
@@ -133,8 +133,8 @@ class ServerNoise(NoiseOfServers, ProvenVotes):
 class ServerLaplace(LaplaceNoise, ServerNoise):
     """Both servers add discrete Laplace noise: pure epsilon against each of them.
 
-    Each adds to every count a draw of the law (1-a)/(1+a) a^|z| with a = e^(-epsilon/2), up to
-    about 2^-120 for the finite table. The variance of a count is 4a/(1-a)^2.
+    Each adds to every count a draw of the distribution (1-a)/(1+a) a^|z| with a = e^(-epsilon/2),
+    up to about 2^-120 for the finite table. The variance of a count is 4a/(1-a)^2.
 
     >>> fc.ServerLaplace(items=3, users=100, epsilon=1.0).guarantee().epsilon
     1.0

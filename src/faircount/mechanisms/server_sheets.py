@@ -34,7 +34,7 @@ from faircount.core.questions import (
 )
 from faircount.core.validation import check_integer
 from faircount.mechanisms.base import set_fields
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.count_distribution import NoiseDistribution
 from faircount.mechanisms.joint_noise.mechanism import GroupNoise, JointNoise, split_epsilon
 from faircount.mechanisms.proven import check_no_level
 from faircount.mechanisms.server_noise import NoiseOfServers
@@ -188,15 +188,15 @@ class ServerSheets(SheetMechanism, NoiseOfServers):
         """Return the cells of a question as they are: their noise adds up to 0 already."""
         return self.joint.fit(question, cells, included)
 
-    def law(self, question: int, block: int = 0) -> NoiseLaw:
-        """Return the law of both servers' noise in a cell of a question's block."""
-        return self.joint.law(question, block)
+    def distribution(self, question: int, block: int = 0) -> NoiseDistribution:
+        """Return the distribution of both servers' noise in a cell of a question's block."""
+        return self.joint.distribution(question, block)
 
-    def law_of_sum(self, question: int, terms: int) -> NoiseLaw:
-        """Return the law of both servers' noise in a sum of cells of a one-of question."""
-        return self.joint.law_of_sum(question, terms)
+    def distribution_of_sum(self, question: int, terms: int) -> NoiseDistribution:
+        """Return the distribution of both servers' noise in a sum of cells of a one-of question."""
+        return self.joint.distribution_of_sum(question, terms)
 
-    def law_of_scores(self, question: int, weights: Sequence[int]) -> None:
+    def distribution_of_scores(self, question: int, weights: Sequence[int]) -> None:
         """Return nothing, as joint noise does."""
 
     def contrast_variance(self, question: int, weights: Floats) -> float:

@@ -15,7 +15,7 @@ from faircount.core.questions.blocks import Weights
 from faircount.core.questions.question import Answer
 from faircount.core.questions.several_items import SeveralItems
 from faircount.core.questions.sums import SumQuestion
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.count_distribution import NoiseDistribution
 from faircount.mechanisms.secret_shared import VectorMechanism
 from faircount.sharing.field import to_signed
 
@@ -40,14 +40,16 @@ class SheetNoise(Protocol):
     def fit(self, question: int, cells: Sequence[float], included: int) -> tuple[float, ...]:
         """Return the cells of a question; counts that must add up to the people do."""
 
-    def law(self, question: int, block: int = 0) -> NoiseLaw:
-        """Return the law of the noise in a fitted cell of a question's block."""
+    def distribution(self, question: int, block: int = 0) -> NoiseDistribution:
+        """Return the distribution of the noise in a fitted cell of a question's block."""
 
-    def law_of_sum(self, question: int, terms: int) -> NoiseLaw:
-        """Return the law of the noise in a sum of fitted cells of a one-of question."""
+    def distribution_of_sum(self, question: int, terms: int) -> NoiseDistribution:
+        """Return the distribution of the noise in a sum of fitted cells of a one-of question."""
 
-    def law_of_scores(self, question: int, weights: Sequence[int]) -> NoiseLaw | None:
-        """Return the law of a weighted sum of cells, with weights that add up to 0, if known."""
+    def distribution_of_scores(
+        self, question: int, weights: Sequence[int]
+    ) -> NoiseDistribution | None:
+        """Return the distribution of a weighted sum of cells, if known; weights add up to 0."""
 
     def contrast_variance(self, question: int, weights: Floats) -> float:
         """Return the variance of a weighted sum of the fitted cells of a one-of question."""

@@ -12,7 +12,7 @@ shares. There is no smaller noise of this form: some pair of sheets moves that m
     number, mean     1 sum, and with one of these the number of people who answered
 
 The counts of a question with exactly one answer add up to the number of people, which is public, so
-they are fitted to it, as those of a single question are (`count_law.py`).
+they are fitted to it, as those of a single question are (`count_distribution.py`).
 """
 
 import math
@@ -24,8 +24,8 @@ import numpy as np
 
 from faircount.core.arrays import Floats
 from faircount.core.questions import BlockKind, Question, QuestionGroup, Questionnaire
-from faircount.mechanisms.count_law import (
-    NoiseLaw,
+from faircount.mechanisms.count_distribution import (
+    NoiseDistribution,
     fit_noise,
     fits_total,
     sum_of_draws,
@@ -33,7 +33,7 @@ from faircount.mechanisms.count_law import (
 )
 from faircount.mechanisms.laplace import LARGEST_EPSILON, laplace_noise
 
-# Largest spread of a sum of scores, in half scores, whose law is computed.
+# Largest spread of a sum of scores, in half scores, whose distribution is computed.
 _MAX_SPREAD = 200_000.0
 
 
@@ -77,9 +77,9 @@ class SplitNoise:
         asked = self.questionnaire.questions[question]
         return step_loss(asked, self.group_of(question).epsilon, block)
 
-    def raw_law(self, question: int, block: int = 0) -> NoiseLaw:
-        """Return the law of the noise in a published cell."""
-        # Twice the loss, since that law is made for an answer that moves two counts.
+    def raw_distribution(self, question: int, block: int = 0) -> NoiseDistribution:
+        """Return the distribution of the noise in a published cell."""
+        # Twice the loss, since that distribution is made for an answer that moves two counts.
         return laplace_noise(2 * self.loss(question, block), self.multiple)
 
     def _is_fitted(self, question: int) -> bool:
@@ -87,7 +87,7 @@ class SplitNoise:
         block = self.questionnaire.questions[question].blocks[0]
         if block.kind is not BlockKind.ONE:
             return False
-        return fits_total(block.cells, math.sqrt(self.raw_law(question).variance))
+        return fits_total(block.cells, math.sqrt(self.raw_distribution(question).variance))
 
     def fit(self, question: int, cells: Sequence[float], included: int) -> tuple[float, ...]:
         """Return the cells of a question; counts that must add up to the people do."""
@@ -97,27 +97,30 @@ class SplitNoise:
         excess = (sum(cells) - included) / len(cells)
         return tuple(cell - excess for cell in cells)
 
-    def law(self, question: int, block: int = 0) -> NoiseLaw:
-        """Return the law of the noise in a fitted cell of a question's block."""
+    def distribution(self, question: int, block: int = 0) -> NoiseDistribution:
+        """Return the distribution of the noise in a fitted cell of a question's block."""
         if self._is_fitted(question):
-            return self.law_of_sum(question, 1)
-        return self.raw_law(question, block)
+            return self.distribution_of_sum(question, 1)
+        return self.raw_distribution(question, block)
 
-    def law_of_sum(self, question: int, terms: int) -> NoiseLaw:
-        """Return the law of the noise in a sum of fitted cells of a one-of question."""
-        raw = self.raw_law(question)
+    def distribution_of_sum(self, question: int, terms: int) -> NoiseDistribution:
+        """Return the distribution of the noise in a sum of fitted cells of a one-of question."""
+        raw = self.raw_distribution(question)
         if not self._is_fitted(question):
             # Cells that are not fitted have independent noise.
             return sum_of_draws(raw, terms)
         return fit_noise(raw, self.questionnaire.questions[question].cells, terms)
 
-    def law_of_scores(self, question: int, weights: Sequence[int]) -> NoiseLaw | None:
-        """Return the law of a weighted sum of cells; None where it would be too long.
+    def distribution_of_scores(
+        self, question: int, weights: Sequence[int]
+    ) -> NoiseDistribution | None:
+        """Return the distribution of a weighted sum of cells; None where it would be too long.
 
         The weights add up to 0, so it is the same for fitted cells and for published ones.
         """
-        raw = self.raw_law(question)
-        # A bound on the memory, and so on the time: the law has as many points as its spread.
+        raw = self.raw_distribution(question)
+        # A bound on the memory, and so on the time: the distribution has as many points as its
+        # spread.
         if sum(map(abs, weights)) * math.sqrt(raw.variance) > _MAX_SPREAD:
             return None
         return weigh_noise(raw, tuple(weights))
@@ -128,4 +131,4 @@ class SplitNoise:
         # Fitted noise adds up to 0, so that only differences of weights count.
         if self._is_fitted(question):
             own = own - own.mean()
-        return self.raw_law(question).variance * float((own * own).sum())
+        return self.raw_distribution(question).variance * float((own * own).sum())

@@ -44,7 +44,7 @@ from faircount.core.questions import Sheet
 from faircount.core.validation import check_fraction, check_integer, check_real
 from faircount.mechanisms.base import Collected, Mechanism, Progress, check_range, set_fields
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.exact_draws import ONE, DrawTable, draw_distinct_keys
 from faircount.mechanisms.sampling import Sampling, count_hidden_holders
 from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, OneQuestion
@@ -325,7 +325,7 @@ class TSS(Sampling, OneQuestion):
         if plain.adversary != S1:
             return plain
         first, second = self.worst_holders(S1, epsilon)
-        law = two_stage.SetLaw.of(self.rate, self.alpha, self.gamma)
+        distribution = two_stage.SetDistribution.of(self.rate, self.alpha, self.gamma)
         M = self.reported_items
         both = M * (M - 1) / (self.N * (self.N - 1))
         only_one = M / self.N - both
@@ -335,10 +335,10 @@ class TSS(Sampling, OneQuestion):
         for number, share in enumerate((none, only_one, only_one, both)):
             has_first = number & 1
             has_second = number >> 1
-            factors = (law.outside, law.inside)
+            factors = (distribution.outside, distribution.inside)
             marginals = (
-                _crowd_marginal(law, first, (has_first, 0)),
-                _crowd_marginal(law, second, (0, has_second)),
+                _crowd_marginal(distribution, first, (has_first, 0)),
+                _crowd_marginal(distribution, second, (0, has_second)),
             )
             cases.append((share * factors[has_first], share * factors[has_second], marginals))
         return MixedPair(plain.mechanism, plain.first, plain.second, (), self, S1, tuple(cases))
@@ -437,20 +437,22 @@ class TSS(Sampling, OneQuestion):
         return adversary == S1
 
 
-def _crowd_marginal(law: two_stage.SetLaw, holders: int, added: tuple[int, int]) -> Marginal:
+def _crowd_marginal(
+    distribution: two_stage.SetDistribution, holders: int, added: tuple[int, int]
+) -> Marginal:
     """Return the distributions of a crowd of reporters with its sum, as one number.
 
     `holders` others hold the item; those whose sets hold it are the crowd. `added` says whether the
     user joins them on the first and on the second data set. The number is the size of the crowd
     times (holders + 2) plus the sum.
     """
-    log_crowd = log_binomial(holders, min(1.0, law.alpha * law.inside))
+    log_crowd = log_binomial(holders, min(1.0, distribution.alpha * distribution.inside))
     # A crowd of a size that never occurs is left out, which bounds the memory.
     sizes = np.flatnonzero(log_crowd > _NEVER)
     logs = np.full((2, sizes.size, holders + 2), -np.inf)
     for table, more in zip(logs, added, strict=True):
         for row, size in zip(table, sizes.tolist(), strict=True):
-            row[: size + more + 1] = log_crowd[size] + log_binomial(size + more, law.bit)
+            row[: size + more + 1] = log_crowd[size] + log_binomial(size + more, distribution.bit)
     return Marginal(int(sizes[0]) * (holders + 2), LossPair(logs[0].ravel(), logs[1].ravel()))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from faircount.accounting.divergence import LossPair
 from faircount.accounting.guarantee import OUTSIDER, Adversary
 from faircount.core.arrays import Floats, Ints
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 
 if TYPE_CHECKING:
     from faircount.mechanisms.base import Mechanism
@@ -41,14 +41,19 @@ class Marginal:
         holders are counted, as in every mechanism that adds noise.
         """
         assert channel.noise is not None and channel.hit == 1  # noqa: S101, PT018
-        law = channel.noise
-        start = min(first, second) * law.scale
-        # On both data sets the law is that of the noise, shifted by the number of holders.
-        moved = np.full((2, law.pmf.size + abs(first - second) * law.scale), -np.inf)
+        distribution = channel.noise
+        start = min(first, second) * distribution.scale
+        # On both data sets the distribution is that of the noise, shifted by the number of holders.
+        moved = np.full(
+            (2, distribution.pmf.size + abs(first - second) * distribution.scale), -np.inf
+        )
         with np.errstate(divide="ignore"):
             for row, holders in zip(moved, (first, second), strict=True):
-                np.log(law.pmf, out=row[holders * law.scale - start :][: law.pmf.size])
-        return cls(law.low + start, LossPair(*moved))
+                np.log(
+                    distribution.pmf,
+                    out=row[holders * distribution.scale - start :][: distribution.pmf.size],
+                )
+        return cls(distribution.low + start, LossPair(*moved))
 
     @property
     def centre(self) -> float:

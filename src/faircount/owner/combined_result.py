@@ -63,7 +63,7 @@ class CombinedResult(QuestionnaireResult):
         """The added joint noise of all parts; None where a part counts one vote each."""
         noises = [result.noise for result in self._results]
         known = [noise for noise in noises if noise is not None]
-        # All or nothing: the law of a sum of which one part is unknown is unknown.
+        # All or nothing: the distribution of a sum of which one part is unknown is unknown.
         return PooledNoise(known) if len(known) == len(noises) else None
 
     @property
@@ -133,7 +133,7 @@ class CombinedResult(QuestionnaireResult):
         # Noise does not grow with the number of people: the same noise is divided by all of them.
         strictest = self._results[0]
         if strictest.noise is not None:
-            return float(np.sqrt(strictest.noise.law(number).variance)) / self.included
+            return float(np.sqrt(strictest.noise.distribution(number).variance)) / self.included
         mechanism = strictest.mechanism
         if not isinstance(mechanism, FrequencyMechanism):
             return None

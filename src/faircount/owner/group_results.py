@@ -48,7 +48,7 @@ _WORDS = {
 
 def error_of(mechanism: Mechanism, number: int, counted: int) -> float:
     """The 95% error of a question, from 0, in percentage points, with so many people counted."""
-    # From the law of the noise, so that what is hidden tells nothing about the answers.
+    # From the distribution of the noise, so that what is hidden tells nothing about the answers.
     if isinstance(mechanism, SheetMechanism):
         return half_width(mechanism, number, counted)
     if isinstance(mechanism, FrequencyMechanism):

@@ -114,7 +114,7 @@ def _epsilon_at(
 
 
 def _table_delta(losses: Sequence[Losses]) -> float:
-    """What the finite noise tables, which differ a little from their exact laws, add to delta."""
+    """What finite tables of noise, which are not quite exact, add to delta."""
     return math.fsum(loss.table_delta for loss in losses)
 
 

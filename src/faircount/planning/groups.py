@@ -93,8 +93,8 @@ class GroupsPlan:
             return (
                 "do not run this: even together the groups have a 95% error of "
                 f"{format_percent(self._noise_95, '±')}, more than an average item's "
-                f"{format_percent(self._average_frequency)}; ask more users, offer fewer items or allow "
-                "larger epsilons"
+                f"{format_percent(self._average_frequency)}; ask more users, offer fewer items or "
+                "allow larger epsilons"
             )
         return describe_ways(self.combined, self.equal_epsilon)
 
@@ -181,8 +181,9 @@ def describe_ways(combined: Mapping[str, Combined], equal_epsilon: float | None)
     text = f"combine with {best}: standard error {format_percent(error)}; {WHY[best]}"
     if best == "cpa":
         text += (
-            f", where the groups by size (uwa) have {format_percent(combined['uwa'].standard_error)}: one "
-            "level for all is better unless the groups answer alike"
+            ", where the groups by size (uwa) have "
+            f"{format_percent(combined['uwa'].standard_error)}: one level for all is better "
+            "unless the groups answer alike"
         )
     beside = best_way(combined, if_alike=True)
     smaller = combined[beside].standard_error

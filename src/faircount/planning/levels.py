@@ -19,7 +19,7 @@ from faircount.core.questions import OneOf, Questionnaire
 from faircount.core.search import first_integer
 from faircount.core.validation import check_integer, check_real
 from faircount.estimation.leveled import LeveledTables, uses_both_tables
-from faircount.mechanisms.count_law import Z95
+from faircount.mechanisms.count_distribution import Z95
 from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
 from faircount.mechanisms.server_levels import ServerLevels
 
@@ -65,8 +65,8 @@ class LevelsPlan:
     @property
     def base_error(self) -> float:
         """The 95% error of the base, which needs no assumption, as a share."""
-        # From the exact law, which is symmetric: one end of the interval is enough.
-        return self.mechanism.law(0).quantiles(0.025)[1] / self.users
+        # From the exact distribution, which is symmetric: one end of the interval is enough.
+        return self.mechanism.distribution(0).quantiles(0.025)[1] / self.users
 
     @cached_property
     def alike_error(self) -> float:
@@ -93,7 +93,7 @@ class LevelsPlan:
 
         def deviation(step: int) -> float:
             epsilon = lowest * (highest / lowest) ** (step / _STEPS)
-            return math.sqrt(_base_law(self.items, epsilon).variance) / self.users
+            return math.sqrt(_base_distribution(self.items, epsilon).variance) / self.users
 
         wanted = self._alike_deviation
         step = first_integer(lambda at: deviation(at) <= wanted, 0, _STEPS)
@@ -102,7 +102,9 @@ class LevelsPlan:
     @property
     def gain(self) -> float:
         """By which factor the error is smaller if people are alike."""
-        return math.sqrt(self.mechanism.law(0).variance) / self.users / self._alike_deviation
+        return (
+            math.sqrt(self.mechanism.distribution(0).variance) / self.users / self._alike_deviation
+        )
 
     @property
     def narrowing(self) -> int:
@@ -113,10 +115,10 @@ class LevelsPlan:
         if not uses_both_tables(self.levels):
             return 0
         mechanism = self.mechanism
-        alone = 2 * mechanism.law(0).quantiles(0.025)[1]
+        alone = 2 * mechanism.distribution(0).quantiles(0.025)[1]
         # Those of the second table get a fifth of the error.
-        both = mechanism.second_law(0).quantiles(0.005)[1]
-        both += mechanism.second_law(0, self.items - 1).quantiles(0.005)[1]
+        both = mechanism.second_distribution(0).quantiles(0.005)[1]
+        both += mechanism.second_distribution(0, self.items - 1).quantiles(0.005)[1]
         return max(0, int(alone - both))
 
     @property
@@ -222,12 +224,12 @@ def _one_question(items: int) -> Questionnaire:
     return Questionnaire((OneOf(text="Which one?", items=labels),))
 
 
-def _base_law(items: int, epsilon: float) -> Any:
-    """The law of both servers' noise in a count, at one level for all."""
+def _base_distribution(items: int, epsilon: float) -> Any:
+    """The distribution of both servers' noise in a count, at one level for all."""
     noise = JointNoise(
         questionnaire=_one_question(items),
         groups=split_epsilon(epsilon, [[0]]),
         epsilon=epsilon,
         draws=2,
     )
-    return noise.law(0)
+    return noise.distribution(0)

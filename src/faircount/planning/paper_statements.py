@@ -19,7 +19,7 @@ from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversar
 from faircount.accounting.guarantee import insiders as colluding
 from faircount.core.errors import ParameterError
 from faircount.core.validation import check_integer
-from faircount.mechanisms.gaussian import DPDG, sum_law
+from faircount.mechanisms.gaussian import DPDG, sum_distribution
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local import LocalMechanism
 from faircount.mechanisms.local_frequency import GRR, OUE
@@ -363,7 +363,7 @@ def dpdg(
     printed = DPDG(**known, share="printed")
     if check_integer("releases", releases, least=1) > 1:
         found = _compose_pairs(
-            exact.shift_pair(sum_law(made.user_steps, made.h), made.steps_per_count),
+            exact.shift_pair(sum_distribution(made.user_steps, made.h), made.steps_per_count),
             releases,
             None,
             delta,
@@ -398,7 +398,7 @@ def local(
     made: LocalMechanism = LOCAL[name](epsilon=epsilon, **about)
     count = check_integer("releases", releases, least=1)
     total = count * epsilon
-    # One report has the mechanism's own law, which is exact; several are composed.
+    # One report has the mechanism's own distribution, which is exact; several are composed.
     if count == 1:
         if delta is not None:
             total = made.guarantee(delta=delta).epsilon

@@ -4,8 +4,9 @@ Questions in one group share a radius, which is better than to split epsilon as 
 alike. A question with many answers makes the radius of its group large, so that questions of unlike
 size are better apart. Which groups to make, and how to divide epsilon between them, is found by a
 search over a rule of thumb: the standard deviation of a cell grows like sqrt((D + 1) (D + 2)) with
-the sum D of the dimensions in its group. What is printed is computed from the exact laws at the
-epsilon that is used. The groups are the best that the search found, which is not always the best.
+the sum D of the dimensions in its group. What is printed is computed from the exact distributions
+at the epsilon that is used. The groups are the best that the search found, which is not always the
+best.
 """
 
 import math
@@ -15,9 +16,9 @@ from dataclasses import dataclass, replace
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.questions import Question, QuestionGroup, Questionnaire
 from faircount.core.questions.sums import SumQuestion
-from faircount.mechanisms.count_law import Z95
+from faircount.mechanisms.count_distribution import Z95
 from faircount.mechanisms.joint_noise.balls import ball_of
-from faircount.mechanisms.joint_noise.laws import cell_law
+from faircount.mechanisms.joint_noise.distributions import cell_distribution
 from faircount.mechanisms.joint_noise.mechanism import JointNoise, split_epsilon
 from faircount.mechanisms.sheets import CountsSheets
 
@@ -49,7 +50,7 @@ def _need_of(question: Question, users: int, target: float | None) -> _Need:
         d = ball.dimension
         dimension += d
         # At epsilon 1 and without other questions: the rule of thumb then scales it to any group.
-        alone = math.sqrt(cell_law((ball,), 0, _ONE).variance) / block.reach
+        alone = math.sqrt(cell_distribution((ball,), 0, _ONE).variance) / block.reach
         factors.append(Z95 * alone / math.sqrt((d + 1) * (d + 2)) / users)
     # A ratio errs by the sum of both errors; of other questions the worst cell decides.
     factor = sum(factors) if is_ratio(question) else max(factors)
@@ -110,7 +111,7 @@ def _best_exact(
     candidates: Sequence[tuple[QuestionGroup, ...]],
     terms: tuple[float, int, Sequence[float | None], int],
 ) -> tuple[QuestionGroup, ...]:
-    """Return the candidate with the smallest errors by the exact laws."""
+    """Return the candidate with the smallest errors by the exact distributions."""
     epsilon, users, targets, draws = terms
     best: tuple[float, tuple[QuestionGroup, ...]] | None = None
     # Each candidate once, in a fixed order: the same questions always get the same groups.
@@ -187,12 +188,12 @@ def half_width(mechanism: CountsSheets, number: int, users: int) -> float:
     question = mechanism.questionnaire.questions[number]
     noise = mechanism.noise_in(users)
     if is_ratio(question):
-        total = noise.law(number).half_width(0.975) / question.blocks[0].bound
-        answered = noise.law(number, 1).half_width(0.975)
+        total = noise.distribution(number).half_width(0.975) / question.blocks[0].bound
+        answered = noise.distribution(number, 1).half_width(0.975)
         return 100 * (total + answered) / users
     widest = 0.0
     for place, block in enumerate(question.blocks):
-        widest = max(widest, noise.law(number, place).half_width(0.95) / block.reach)
+        widest = max(widest, noise.distribution(number, place).half_width(0.95) / block.reach)
     return 100 * widest / users
 
 

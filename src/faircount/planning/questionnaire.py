@@ -139,7 +139,9 @@ class QuestionnairePlan(ABC):
         """Return the worst margin of a table, and of two questions asked in its place."""
         sides = (question.rows, question.columns)
         noise = self.mechanism.noise_in(self.users)
-        of_table = max(noise.law_of_sum(number, len(side)).half_width(0.95) for side in sides)
+        of_table = max(
+            noise.distribution_of_sum(number, len(side)).half_width(0.95) for side in sides
+        )
         apart = self._ask_apart(number, sides)
         return 100 * of_table / self.users, 100 * apart / self.users
 
@@ -335,7 +337,7 @@ class JointPlan(QuestionnairePlan):
             epsilon=self.mechanism.epsilon,
             draws=self.mechanism.draws,
         )
-        return max(noise.law(len(kept) + side).half_width(0.95) for side in range(2))
+        return max(noise.distribution(len(kept) + side).half_width(0.95) for side in range(2))
 
     @cached_property
     def coins(self) -> SheetCoins | None:

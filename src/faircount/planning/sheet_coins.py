@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from faircount.accounting.composition import coins_for_moves
 from faircount.core.questions import BlockKind, Question
 from faircount.core.questions.sums import SumQuestion
-from faircount.mechanisms.count_law import Z95
+from faircount.mechanisms.count_distribution import Z95
 
 DELTA = 1e-6
 """The delta of the comparison."""
@@ -45,7 +45,8 @@ def plan_coins(
     """Return the coins that keep epsilon at delta 1e-6, and their errors; None for a large epsilon.
 
     A sum with the largest number R has R^2 times as many coins as a count, so that it loses as much
-    when it moves by R: up to the rounding of a normal law, which a comparison need not resolve.
+    when it moves by R: up to the rounding of a normal distribution, which a comparison need not
+    resolve.
     """
     if epsilon > _LARGEST_EPSILON:
         return None

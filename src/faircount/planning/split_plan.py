@@ -63,7 +63,7 @@ class SplitPlan(QuestionnairePlan):
         share = self.mechanism.group_of(number).epsilon / 2
         groups = tuple(QuestionGroup.of(share, [side]) for side in range(2))
         noise = SplitNoise(asked, groups, self.users / self.mechanism.h)
-        return max(noise.law(side).half_width(0.95) for side in range(2))
+        return max(noise.distribution(side).half_width(0.95) for side in range(2))
 
 
 def make_split_plan(form: Form, users: int, epsilon: float, crowd: Crowd) -> SplitPlan:

@@ -71,7 +71,8 @@ def expand_rows(keys: Sequence[bytes], q: int, count: int) -> Residues:
 def _words_for(q: int, count: int) -> int:
     """Return a number of words of which at least `count` are accepted almost always.
 
-    It is the expected number and six standard deviations (of a negative binomial law) more.
+    It is the expected number and six standard deviations (of a negative binomial distribution)
+    more.
     """
     word = word_for(q)
     accepted = (int(last_accepted(q, word)) + 1) / (1 << 8 * word.itemsize)

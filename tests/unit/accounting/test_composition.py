@@ -28,7 +28,7 @@ from faircount.accounting.guarantee import (
 from faircount.core.errors import ParameterError, RefusedError
 
 
-def law(*weights: float) -> np.ndarray:
+def distribution(*weights: float) -> np.ndarray:
     with np.errstate(divide="ignore"):
         return np.log(np.array(weights) / sum(weights))
 
@@ -42,8 +42,8 @@ def convolved(pairs: list[LossPair], epsilon: float) -> float:
     return total
 
 
-UNEVEN = LossPair(law(5, 3, 1, 0.2), law(4, 3, 2, 0.0))
-OTHER = LossPair(law(1, 2, 3), law(3, 2, 1))
+UNEVEN = LossPair(distribution(5, 3, 1, 0.2), distribution(4, 3, 2, 0.0))
+OTHER = LossPair(distribution(1, 2, 3), distribution(3, 2, 1))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 2.5])
@@ -87,7 +87,7 @@ def test_epsilon_and_delta_answer_each_other() -> None:
 
 
 def test_a_revealing_release_stays_revealing() -> None:
-    bare = LossPair(law(1, 0), law(0, 1))
+    bare = LossPair(distribution(1, 0), distribution(0, 1))
     assert composition.compose([[bare]] * 3, epsilon=5.0) == 1.0
     with pytest.raises(RefusedError):
         composition.compose([[bare, UNEVEN]], delta=0.5)
@@ -115,7 +115,9 @@ def test_dp_accounting_agrees_from_both_sides() -> None:
 def test_randomized_response_is_the_product(
     response_epsilon: float, count: int, epsilon: float
 ) -> None:
-    response = LossPair(law(math.exp(response_epsilon), 1), law(1, math.exp(response_epsilon)))
+    response = LossPair(
+        distribution(math.exp(response_epsilon), 1), distribution(1, math.exp(response_epsilon))
+    )
     value = composition.compose_randomized_response(response_epsilon, count, epsilon=epsilon)
     assert value == pytest.approx(convolved([response] * count, epsilon), rel=1e-9)
     assert composition.compose([[response]] * count, epsilon=epsilon) == pytest.approx(

@@ -46,7 +46,7 @@ def brute_force(pairs: list[LossPair], epsilon: float) -> mpmath.mpf:
         return total
 
 
-def law(weights: list[float]) -> np.ndarray:
+def distribution(weights: list[float]) -> np.ndarray:
     array = np.array(weights, dtype=np.float64)
     with np.errstate(divide="ignore"):
         return np.log(array / array.sum())
@@ -75,7 +75,7 @@ def test_log_binomial_at_the_edges() -> None:
 
 
 @pytest.mark.parametrize(("n", "p"), [(100, 0.5), (10**4, 0.02), (10**5, 0.5)])
-def test_a_window_is_the_part_of_the_law_that_doubles_can_hold(n: int, p: float) -> None:
+def test_a_window_is_the_part_of_the_distribution_that_doubles_can_hold(n: int, p: float) -> None:
     first, window = binomial_window(n, p)
     whole = log_binomial(n, p)
     np.testing.assert_allclose(window, whole[first : first + window.size], atol=1e-11, rtol=1e-13)
@@ -93,7 +93,7 @@ weights = st.lists(
 def test_hockey_stick_is_the_definition(
     a: list[float], b: list[float], c: list[float], d: list[float], eps: float
 ) -> None:
-    pairs = [LossPair(law(a), law(b)), LossPair(law(c), law(d))]
+    pairs = [LossPair(distribution(a), distribution(b)), LossPair(distribution(c), distribution(d))]
     for chosen in (pairs[:1], pairs):
         truth = float(brute_force(chosen, eps))
         value = hockey_stick(chosen, eps)
@@ -103,7 +103,7 @@ def test_hockey_stick_is_the_definition(
 
 def test_deep_tails_survive() -> None:
     pair = LossPair(
-        log_binomial(40, 1e-7), law([1.0] + [0.0] * 40)
+        log_binomial(40, 1e-7), distribution([1.0] + [0.0] * 40)
     )  # P(at least one) is all that is left
     assert hockey_stick([pair], 0.0) == pytest.approx(
         -math.expm1(40 * math.log1p(-1e-7)), rel=1e-10
@@ -122,14 +122,14 @@ def test_what_is_too_small_for_a_double_is_not_called_zero() -> None:
 
 
 def test_swapping_compares_the_other_way_round() -> None:
-    pair = LossPair(law([1, 0]), law([1, 1]))
+    pair = LossPair(distribution([1, 0]), distribution([1, 1]))
     assert hockey_stick([pair], 0.5) == pytest.approx(1 - math.exp(0.5) / 2)
     assert hockey_stick([pair.swap()], 0.5) == pytest.approx(0.5)
     assert pair.swap().swap() == pair
     assert hash(pair.swap().swap()) == hash(pair)
 
 
-def test_a_pair_must_be_two_laws() -> None:
+def test_a_pair_must_be_two_distributions() -> None:
     with pytest.raises(ParameterError, match="same"):
         LossPair(np.zeros(1), np.log(np.array([0.5, 0.5])))
     with pytest.raises(ParameterError, match="sum to 1"):
@@ -141,7 +141,7 @@ def test_a_pair_must_be_two_laws() -> None:
 
 def test_epsilon_for_finds_the_pure_value_and_rounds_up() -> None:
     epsilon = 0.7
-    response = LossPair(law([math.exp(epsilon), 1]), law([1, math.exp(epsilon)]))
+    response = LossPair(distribution([math.exp(epsilon), 1]), distribution([1, math.exp(epsilon)]))
     pure = epsilon_for(lambda eps: hockey_stick([response], eps), 0.0)
     assert epsilon <= pure <= epsilon + 1e-10
     assert epsilon_for(lambda eps: hockey_stick([response], eps), 0.9) == 0.0

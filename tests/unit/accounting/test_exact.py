@@ -208,10 +208,10 @@ def test_every_number_of_decoys_up_to_the_needed_one_is_too_few() -> None:
 
 
 def test_a_wider_shift_and_zero_out() -> None:
-    law = log_binomial(60, 0.5)
-    one, two = (exact.shift_delta(law, 1.0, shift) for shift in (1, 2))
+    distribution = log_binomial(60, 0.5)
+    one, two = (exact.shift_delta(distribution, 1.0, shift) for shift in (1, 2))
     assert one < two
-    assert exact.shift_delta(law, 1.0, relation=ZERO) < one
+    assert exact.shift_delta(distribution, 1.0, relation=ZERO) < one
     pair = exact.shift_pair(np.log(np.array([0.5, 0.5])), 1)
     np.testing.assert_array_equal(np.exp(pair.log_p), [0, 0.5, 0.5])
     np.testing.assert_array_equal(np.exp(pair.log_q), [0.5, 0.5, 0])
@@ -225,7 +225,7 @@ def negative_binomial(a: float, r: float, size: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("a", "r"), [(0.6, 1.0), (0.6, 0.3), (0.9, 0.01), (0.3, 2.5), (0.8, 7.0), (0.05, 0.5)]
 )
-def test_laplace_law_is_the_convolution(a: float, r: float) -> None:
+def test_laplace_distribution_is_the_convolution(a: float, r: float) -> None:
     ours = np.exp(exact.laplace_log_pmf(a, r))
     size = ours.size // 2 + 60
     direct = np.convolve(negative_binomial(a, r, size), negative_binomial(a, r, size)[::-1])
@@ -238,14 +238,14 @@ def test_laplace_law_is_the_convolution(a: float, r: float) -> None:
 @pytest.mark.parametrize(
     ("a", "r", "z"), [(0.6, 0.3, 0), (0.6, 0.3, 100), (0.95, 0.5, 1000), (0.99, 3.0, 4000)]
 )
-def test_laplace_law_in_its_far_tail(a: float, r: float, z: int) -> None:
+def test_laplace_distribution_in_its_far_tail(a: float, r: float, z: int) -> None:
     with mpmath.workdps(50):
         ratio, shape = mpmath.mpf(a), mpmath.mpf(r)
         start = mpmath.rf(shape, z) / mpmath.factorial(z) * (1 - ratio) ** (2 * shape) * ratio**z
         truth = float(mpmath.log(start * mpmath.hyp2f1(shape, shape + z, z + 1, ratio**2)))
-    law = exact.laplace_log_pmf(a, r)
-    assert law[law.size // 2 + z] == pytest.approx(truth, abs=1e-10)
-    assert law[law.size // 2 - z] == law[law.size // 2 + z]
+    distribution = exact.laplace_log_pmf(a, r)
+    assert distribution[distribution.size // 2 + z] == pytest.approx(truth, abs=1e-10)
+    assert distribution[distribution.size // 2 - z] == distribution[distribution.size // 2 + z]
 
 
 def test_laplace_epsilon_of_the_mathematics_page() -> None:
@@ -258,8 +258,8 @@ def test_laplace_epsilon_of_the_mathematics_page() -> None:
 @given(st.floats(0.05, 4), st.floats(0.02, 4))
 @settings(max_examples=60, deadline=None)
 def test_the_largest_laplace_loss_is_at_zero_or_at_infinity(eps: float, share: float) -> None:
-    law = exact.laplace_log_pmf(math.exp(-eps / 2), share)
-    worst = 2 * float(np.abs(np.diff(law)).max())
+    distribution = exact.laplace_log_pmf(math.exp(-eps / 2), share)
+    worst = 2 * float(np.abs(np.diff(distribution)).max())
     assert worst <= exact.laplace_epsilon(eps, share) * (1 + 1e-9)
     if share < 1:
         assert worst == pytest.approx(exact.laplace_epsilon(eps, share), rel=1e-9)
@@ -269,11 +269,11 @@ def test_laplace_delta_of_a_full_share_is_two_randomized_responses() -> None:
     eps0 = 1.3
     keep = np.log(np.array([math.exp(eps0 / 2), 1]) / (1 + math.exp(eps0 / 2)))
     response = LossPair(keep, keep[::-1].copy())
-    law = exact.laplace_log_pmf(math.exp(-eps0 / 2), 1.0)
+    distribution = exact.laplace_log_pmf(math.exp(-eps0 / 2), 1.0)
     for eps in (0.0, 0.4, 1.0):
         value = exact.laplace_delta(eps0, 1.0, eps)
         assert value == pytest.approx(hockey_stick([response, response], eps), rel=1e-10)
-        assert value == pytest.approx(exact.shift_delta(law, eps), rel=1e-9)
+        assert value == pytest.approx(exact.shift_delta(distribution, eps), rel=1e-9)
         assert exact.laplace_delta(eps0, 1.0, eps / 2, ZERO) == pytest.approx(
             hockey_stick([response], eps / 2), rel=1e-10
         )

@@ -69,14 +69,14 @@ def test_parameters_are_checked() -> None:
 
 def exact_sum(pmf: np.ndarray, terms: int) -> list[mpmath.mpf]:
     piece = [mpmath.mpf(float(probability)) for probability in pmf]
-    law = [mpmath.mpf(1)]
+    distribution = [mpmath.mpf(1)]
     for _ in range(terms):
-        after = [mpmath.mpf(0)] * (len(law) + len(piece) - 1)
-        for i, left in enumerate(law):
+        after = [mpmath.mpf(0)] * (len(distribution) + len(piece) - 1)
+        for i, left in enumerate(distribution):
             for j, right in enumerate(piece):
                 after[i + j] += left * right
-        law = after
-    return law
+        distribution = after
+    return distribution
 
 
 @pytest.mark.parametrize("terms", [1, 2, 7, 40])

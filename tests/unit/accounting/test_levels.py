@@ -94,13 +94,13 @@ def test_a_coin_is_never_rounded_up(epsilons) -> None:
     assert coin_for(levels.scaled_half, levels.scaled_half) <= ALWAYS // 2
 
 
-def laws(halves, votes, p: float) -> np.ndarray:
-    """The law of the second table, all cells of all questions, up to what lies far outside."""
+def distributions(halves, votes, p: float) -> np.ndarray:
+    """The distribution of the second table, all cells of all questions, up to what lies far outside."""
     axis = np.arange(-REACH, REACH + 1)
 
     def cell(half: float, vote: int) -> np.ndarray:
-        law = np.exp(-half * np.abs(axis - vote))
-        return law / np.exp(-half * np.abs(np.arange(-400, 401))).sum()
+        distribution = np.exp(-half * np.abs(axis - vote))
+        return distribution / np.exp(-half * np.abs(np.arange(-400, 401))).sum()
 
     def table(answers) -> np.ndarray:
         whole = np.ones(1)
@@ -120,10 +120,10 @@ def test_every_outcome_of_one_question_stays_within_the_formulas(p, q, half) -> 
     """Any answer and level against any other: the largest loss is the stated one, and attained."""
     gain = lambda share: math.log1p(share * math.expm1(half))  # noqa: E731
     fall = lambda share: half if share == 1 else -math.log1p(share * math.expm1(-half))  # noqa: E731
-    mine = laws((half,), (0,), p)[1:-1, 1:-1]
-    other_answer = np.abs(np.log(mine) - np.log(laws((half,), (1,), q)[1:-1, 1:-1])).max()
+    mine = distributions((half,), (0,), p)[1:-1, 1:-1]
+    other_answer = np.abs(np.log(mine) - np.log(distributions((half,), (1,), q)[1:-1, 1:-1])).max()
     assert other_answer == pytest.approx(max(gain(p) + fall(q), gain(q) + fall(p)), abs=1e-12)
-    same_answer = np.abs(np.log(mine) - np.log(laws((half,), (0,), q)[1:-1, 1:-1])).max()
+    same_answer = np.abs(np.log(mine) - np.log(distributions((half,), (0,), q)[1:-1, 1:-1])).max()
     expected = max(abs(gain(p) - gain(q)), abs(fall(p) - fall(q)))
     assert same_answer == pytest.approx(expected, abs=1e-12)
 
@@ -132,7 +132,7 @@ def test_every_outcome_of_one_question_stays_within_the_formulas(p, q, half) -> 
 def test_votes_of_several_questions_cost_what_their_sum_costs(p, monkeypatch) -> None:
     monkeypatch.setattr(f"{__name__}.REACH", 6)
     halves = (0.3, 0.5)
-    loss = np.log(laws(halves, (0, 0), p)) - np.log(laws(halves, (1, 1), p))
+    loss = np.log(distributions(halves, (0, 0), p)) - np.log(distributions(halves, (1, 1), p))
     inner = loss[1:-1, 1:-1, 1:-1, 1:-1]
     levels = Levels((Level.of("a", 1.0), Level.of("b", 1.0 + 2 * sum(halves))))
     half = levels.half
@@ -153,7 +153,7 @@ def test_pairs_give_the_known_deltas() -> None:
 def test_the_weakest_level_dominates_all_others(halves) -> None:
     scaled = [int(half * UNIT) for half in halves]
     weakest = second_table_pairs(scaled, 1.0)
-    # The same two laws, written as one pair of all votes and as a pair per question.
+    # The same two distributions, written as one pair of all votes and as a pair per question.
     pair = vote_pair(scaled, 1.0)
     for epsilon in (0.1, 0.4, 0.8):
         most = compose([weakest], epsilon=epsilon)

@@ -1,4 +1,4 @@
-"""Laws of losses on a grid, against dp_accounting's composition and sums over all outcomes."""
+"""Distributions of losses on a grid, against dp_accounting's composition and sums over all outcomes."""
 
 import math
 
@@ -13,22 +13,24 @@ STEP = 0.01
 
 
 def bell(size: int, infinite: float, seed: int = 3) -> GriddedLosses:
-    """A law with thin tails, as coins have them."""
+    """A distribution with thin tails, as coins have them."""
     shape = np.exp(-0.5 * np.linspace(-6, 6, size) ** 2)
     uneven = shape * np.random.default_rng(seed).uniform(0.5, 1.5, size)
     return GriddedLosses(STEP, -size // 2, uneven / uneven.sum() * (1 - infinite), infinite)
 
 
-def theirs(law: GriddedLosses) -> DensePLDPmf:
-    return DensePLDPmf(law.step, law.first, law.mass, law.infinite, True)
+def theirs(distribution: GriddedLosses) -> DensePLDPmf:
+    return DensePLDPmf(
+        distribution.step, distribution.first, distribution.mass, distribution.infinite, True
+    )
 
 
 @pytest.mark.parametrize("count", [2, 3, 24, 1000])
 @pytest.mark.parametrize("infinite", [0.0, 1e-9])
 def test_powers_are_those_of_dp_accounting(count: int, infinite: float) -> None:
-    law = bell(301, infinite)
-    ours = law.power(count)
-    other = theirs(law).self_compose(count, TRUNCATED)
+    distribution = bell(301, infinite)
+    ours = distribution.power(count)
+    other = theirs(distribution).self_compose(count, TRUNCATED)
     for epsilon in (0.0, 0.5, 1.0, 3.0):
         expected = other.get_delta_for_epsilon(epsilon)
         assert ours.delta(epsilon) == pytest.approx(expected, rel=1e-9, abs=count * 1e-15)
@@ -42,11 +44,11 @@ def test_a_sum_of_two_is_that_of_dp_accounting() -> None:
 
 
 def test_what_is_cut_off_counts_as_revealed() -> None:
-    law = bell(301, 0.0)
-    cut = law.power(50)
-    whole = law
+    distribution = bell(301, 0.0)
+    cut = distribution.power(50)
+    whole = distribution
     for _ in range(49):
-        whole = whole.compose(law)
+        whole = whole.compose(distribution)
     assert cut.mass.size < whole.mass.size / 4
     for epsilon in (0.0, 1.0, 5.0, 20.0):
         # Accounting adds 1e-15 to delta per composed loss, for rounding errors of the FFT.

@@ -15,42 +15,44 @@ from faircount.core.errors import ParameterError
 from faircount.mechanisms.calibration import Requirements
 from faircount.mechanisms.two_stage import TSS, TSSPrime
 
-Law = dict[tuple[object, ...], float]
+Distribution = dict[tuple[object, ...], float]
 Sets = tuple[tuple[int, ...], ...]
 Users = frozenset[int]
 
 
-def reports(item: int | None, N: int, M: int, p: float, gamma: float) -> Law:
-    """Law of one user's (set, counted item or None), straight from the paper's definition.
+def reports(item: int | None, N: int, M: int, p: float, gamma: float) -> Distribution:
+    """Distribution of one user's (set, counted item or None), straight from the paper's definition.
 
     A user with item None responds with zero.
     """
     subsets = list(itertools.combinations(range(N), M))
-    law: Law = defaultdict(float)
+    distribution: Distribution = defaultdict(float)
     if item is None:
         return {(chosen, None): 1 / len(subsets) for chosen in subsets}
     scale = gamma * math.comb(N - 1, M - 1) + math.comb(N - 1, M)
     for chosen in subsets:
-        law[chosen, None] += (1 - p) / len(subsets)
+        distribution[chosen, None] += (1 - p) / len(subsets)
         weight = p * (gamma if item in chosen else 1) / scale
-        law[chosen, item if item in chosen else None] += weight
-    return law
+        distribution[chosen, item if item in chosen else None] += weight
+    return distribution
 
 
-def coordinator_view(holders: list[int | None], N: int, M: int, p: float, gamma: float) -> Law:
-    """Law of all sets and the published counts."""
-    law: Law = {((), (0,) * N): 1.0}
+def coordinator_view(
+    holders: list[int | None], N: int, M: int, p: float, gamma: float
+) -> Distribution:
+    """Distribution of all sets and the published counts."""
+    distribution: Distribution = {((), (0,) * N): 1.0}
     for item in holders:
-        after: Law = defaultdict(float)
-        for (sets, counts), before in law.items():
+        after: Distribution = defaultdict(float)
+        for (sets, counts), before in distribution.items():
             for (chosen, counted), chance in reports(item, N, M, p, gamma).items():
                 new = tuple(count + (j == counted) for j, count in enumerate(counts))
                 after[(*sets, chosen), new] += before * chance
-        law = after
-    return law
+        distribution = after
+    return distribution
 
 
-def divergence(left: Law, right: Law, eps: float) -> float:
+def divergence(left: Distribution, right: Distribution, eps: float) -> float:
     return math.fsum(
         max(0.0, chance - math.exp(eps) * right.get(view, 0.0)) for view, chance in left.items()
     )
@@ -90,13 +92,15 @@ def test_s1_sees_exactly_this_of_a_zero_response(
 @pytest.mark.parametrize(("p", "gamma"), [(0.5, 2.0), (0.9, 3.0), (1.0, 1.5), (0.3, 1.0)])
 def test_the_sets_alone(p: float, gamma: float) -> None:
     N, M = 5, 2
-    laws = []
+    distributions = []
     for item in (0, 1):
         sets: dict[object, float] = defaultdict(float)
         for (chosen, _), chance in reports(item, N, M, p, gamma).items():
             sets[chosen] += chance
-        laws.append(sets)
-    worst = max(math.log(laws[0][chosen] / laws[1][chosen]) for chosen in laws[0])
+        distributions.append(sets)
+    worst = max(
+        math.log(distributions[0][chosen] / distributions[1][chosen]) for chosen in distributions[0]
+    )
     assert two_stage.coordinator_epsilon(p, M / N, gamma) == pytest.approx(worst, abs=1e-12)
     assert (
         two_stage.coordinator_epsilon(p, M / N, gamma)
@@ -177,16 +181,16 @@ def test_rounding_large_crowds_down_costs_little(monkeypatch: pytest.MonkeyPatch
 def views(
     items: list[int], N: int, M: int, p: float, gamma: float, zero: bool = False
 ) -> dict[object, float]:
-    """The law of the coordinator's view: all sets and the published counts.
+    """The distribution of the coordinator's view: all sets and the published counts.
 
     With `zero`, the last user adds nothing.
     """
-    law: dict[object, float] = {((), (0,) * N): 1.0}
+    distribution: dict[object, float] = {((), (0,) * N): 1.0}
     choices = list(itertools.combinations(range(N), M))
     for i, item in enumerate(items):
         silent, grown = zero and i == len(items) - 1, defaultdict(float)
         whole = sum(gamma if item in chosen else 1.0 for chosen in choices)
-        for (sets, counts), weight in law.items():  # type: ignore[misc]
+        for (sets, counts), weight in distribution.items():  # type: ignore[misc]
             for chosen in choices:
                 active = 0.0 if silent else p * (gamma if item in chosen else 1.0) / whole
                 counted = (
@@ -196,8 +200,8 @@ def views(
                 )
                 grown[((*sets, chosen), counted)] += weight * active
                 grown[((*sets, chosen), counts)] += weight * (1 if silent else 1 - p) / len(choices)
-        law = dict(grown)
-    return law
+        distribution = dict(grown)
+    return distribution
 
 
 def either_way(first: dict[object, float], second: dict[object, float], epsilon: float) -> float:
@@ -227,18 +231,18 @@ def test_s1_by_enumeration_of_all_it_sees(
 
 def counts_given(
     sets: Sets, included: Users, items: list[int], N: int, M: int, p: float, gamma: float
-) -> Law:
+) -> Distribution:
     """Chance of these sets together with each result, if only the included users are in the sum."""
-    law: Law = {(0,) * N: 1.0}
+    distribution: Distribution = {(0,) * N: 1.0}
     for i, (chosen, item) in enumerate(zip(sets, items, strict=True)):
-        after: Law = defaultdict(float)
-        laws = reports(item, N, M, p, gamma)
-        for counts, before in law.items():
+        after: Distribution = defaultdict(float)
+        distributions = reports(item, N, M, p, gamma)
+        for counts, before in distribution.items():
             for counted in {None, item}:
                 new = tuple(c + (i in included and j == counted) for j, c in enumerate(counts))  # type: ignore[operator]  # counts
-                after[new] += before * laws.get((chosen, counted), 0.0)
-        law = after
-    return law
+                after[new] += before * distributions.get((chosen, counted), 0.0)
+        distribution = after
+    return distribution
 
 
 def dishonest_coordinator(
@@ -254,10 +258,10 @@ def dishonest_coordinator(
         best = 0.0
         for missing in itertools.combinations(range(2 * k), lost):
             included = frozenset(range(len(sets))) - {*missing, *told}
-            laws = [
+            distributions = [
                 counts_given(sets, included, [*others, item], N, M, p, gamma) for item in (0, 1)
             ]
-            best = max(best, divergence(laws[0], laws[1], eps))
+            best = max(best, divergence(distributions[0], distributions[1], eps))
         total += best
     return total
 

@@ -219,10 +219,10 @@ def test_an_interval_of_one_noisy_group_is_that_of_its_own_noise() -> None:
     group = next(iter(result.groups.values()))
     alone = group.mechanism.channel(group.included).noise
     assert alone is not None
-    law = alone.quantiles(0.025)[1] / group.included
+    distribution = alone.quantiles(0.025)[1] / group.included
     half = (wide.interval().high - wide.estimates)[0]
-    extra = np.sqrt(law**2 + (1.96**2) * (1 / group.included - 1 / 900) * 0.25)
-    assert law * 0.95 <= half <= extra * 1.1
+    extra = np.sqrt(distribution**2 + (1.96**2) * (1 / group.included - 1 / 900) * 0.25)
+    assert distribution * 0.95 <= half <= extra * 1.1
 
 
 def test_simultaneous_intervals_are_wider() -> None:
@@ -235,7 +235,7 @@ def test_simultaneous_intervals_are_wider() -> None:
     assert "Bonferroni" in result.if_alike.interval(simultaneous=True).method
 
 
-def test_sampled_groups_have_no_noise_law_and_still_intervals() -> None:
+def test_sampled_groups_have_no_noise_distribution_and_still_intervals() -> None:
     result = run_groups(mechanism="dpds", floor=20)
     assert result.to_dict()["mechanism"] == "dpds"
     assert np.all(result.interval().width > 0)

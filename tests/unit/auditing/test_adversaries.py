@@ -141,7 +141,7 @@ def test_one_adversary_can_be_played_alone() -> None:
 
 @pytest.mark.parametrize("gamma", [1.0, 3.0])
 @pytest.mark.parametrize("epsilon", [0.2, 0.6])
-def test_the_law_of_the_coordinators_view_is_that_of_its_guarantee(
+def test_the_distribution_of_the_coordinators_view_is_that_of_its_guarantee(
     gamma: float, epsilon: float
 ) -> None:
     made = fc.TSSPrime(items=5, p=0.4, alpha=0.4, gamma=gamma, floor=9)
@@ -151,7 +151,7 @@ def test_the_law_of_the_coordinators_view_is_that_of_its_guarantee(
     assert p - math.exp(epsilon) * q == pytest.approx(claimed, rel=1e-9)
 
 
-def test_the_coordinators_view_is_drawn_from_that_law() -> None:
+def test_the_coordinators_view_is_drawn_from_that_distribution() -> None:
     """20,000 surveys: how often the log ratio is large, within five standard errors."""
     made = fc.TSSPrime(items=4, p=0.4, alpha=0.5, gamma=3.0, floor=5)
     pair = made.worst_pair(0.5, S1)
@@ -165,8 +165,8 @@ def test_the_coordinators_view_is_drawn_from_that_law() -> None:
             assert abs((ratios >= threshold).mean() - chance) < allowed
 
 
-def test_placed_coins_side_by_side_draw_from_the_law_of_one() -> None:
-    """40,000 surveys agree with the exact law of the insider's view within five standard errors."""
+def test_placed_coins_side_by_side_draw_from_the_distribution_of_one() -> None:
+    """40,000 surveys agree with the exact distribution of the insider's view within five standard errors."""
     pair = fc.PlacedCoins(items=3, epsilon=1.0, coins=9).worst_pair(1.0)
     runs = 40_000
     (seen,) = pair.mechanism.simulate_views(pair.second, runs, [pair.adversary], SeededStream(7))

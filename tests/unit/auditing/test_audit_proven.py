@@ -106,8 +106,8 @@ def test_whole_surveys_with_proofs_and_every_message_are_audited() -> None:
     assert report.through == "servers"
 
 
-def test_surveys_side_by_side_draw_from_the_law_of_one() -> None:
-    """40,000 surveys agree with the exact law of the coordinator's view within five standard errors."""
+def test_surveys_side_by_side_draw_from_the_distribution_of_one() -> None:
+    """40,000 surveys agree with the exact distribution of the coordinator's view within five standard errors."""
     made = fc.ServerLaplace(items=3, epsilon=2.0, users=3).worst_pair(2.0)
     (seen,) = made.mechanism.simulate_views(made.second, 40_000, [made.adversary], SeededStream(5))
     for column, part in enumerate(made.marginals):

@@ -217,7 +217,9 @@ def test_surveys_run_one_by_one_where_they_must() -> None:
     ],
     ids=lambda made: made.name,
 )
-def test_surveys_side_by_side_draw_from_the_same_laws(made: fc.Decoys, copies: int) -> None:
+def test_surveys_side_by_side_draw_from_the_same_distributions(
+    made: fc.Decoys, copies: int
+) -> None:
     wide = made.for_batch(copies)
     assert wide is not None
     assert wide.n == copies * made.n

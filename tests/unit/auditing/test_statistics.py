@@ -179,9 +179,9 @@ def test_the_claim_that_is_said_to_be_refutable_is_refuted() -> None:
 
 
 def test_what_is_refutable_grows_with_the_runs_up_to_the_truth() -> None:
-    law = fc.GRR(items=3, epsilon=1.0).worst_pair(1.0)
+    distribution = fc.GRR(items=3, epsilon=1.0).worst_pair(1.0)
     found = [
-        refutable(law.tail_probabilities, 0.0, runs, 0.999, most=3.0)
+        refutable(distribution.tail_probabilities, 0.0, runs, 0.999, most=3.0)
         for runs in (50, 500, 5000, 500_000)
     ]
     assert found[0] is None
@@ -191,7 +191,7 @@ def test_what_is_refutable_grows_with_the_runs_up_to_the_truth() -> None:
 
 
 @pytest.mark.parametrize("floor", [0, 3, 20])
-def test_the_laws_of_a_worst_pair_are_those_of_the_guarantee(floor: int) -> None:
+def test_the_distributions_of_a_worst_pair_are_those_of_the_guarantee(floor: int) -> None:
     """P - e^epsilon Q of the event "likelier by epsilon" is the exact delta."""
     made = fc.DPDS(items=3, p=0.4, floor=floor)
     p, q = made.worst_pair(0.5).tail_probabilities(0.5)

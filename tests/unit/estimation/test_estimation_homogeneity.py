@@ -11,7 +11,7 @@ from faircount.core.errors import AnswerError, ParameterError
 from faircount.estimation import homogeneity as module
 from faircount.estimation.consistency import project_to_simplex
 from faircount.estimation.homogeneity import homogeneity
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 
 ITEMS, USERS = 12, 250
 UNIFORM = np.full(ITEMS, 1 / ITEMS)
@@ -20,17 +20,17 @@ SKEWED = 1 / np.arange(1, ITEMS + 1) / (1 / np.arange(1, ITEMS + 1)).sum()
 
 def geometric(epsilon):
     pmf = np.exp(-epsilon / 2 * np.abs(np.arange(-400, 401)))
-    return Channel(1.0, noise=NoiseLaw(-400, pmf / pmf.sum()))
+    return Channel(1.0, noise=NoiseDistribution(-400, pmf / pmf.sum()))
 
 
 def coins(number):
-    return Channel(1.0, noise=NoiseLaw(0, binom.pmf(np.arange(number + 1), number, 0.5)))
+    return Channel(1.0, noise=NoiseDistribution(0, binom.pmf(np.arange(number + 1), number, 0.5)))
 
 
 def normal(variance, scale=4):
     grid = np.arange(-600, 601)
     pmf = np.exp(-((grid / scale) ** 2) / variance / 2)
-    return Channel(1.0, noise=NoiseLaw(-600, pmf / pmf.sum(), scale))
+    return Channel(1.0, noise=NoiseDistribution(-600, pmf / pmf.sum(), scale))
 
 
 GRR = Channel(np.e**3 / (np.e**3 + ITEMS - 1), 1 / (np.e**3 + ITEMS - 1), independent=False)

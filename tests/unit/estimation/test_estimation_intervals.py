@@ -1,8 +1,8 @@
-"""Intervals against brute force: every law is enumerated, so nothing here is left to chance."""
+"""Intervals against brute force: every distribution is enumerated, so nothing here is left to chance."""
 
 import numpy as np
 import pytest
-from exact_coverage import performance, ratio_performance, sum_law
+from exact_coverage import performance, ratio_performance, sum_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
@@ -14,21 +14,21 @@ from faircount.estimation.intervals import (
     error_per_item,
     interval,
 )
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 
 
 def geometric(reach=200):
     pmf = np.exp(-0.5) ** np.abs(np.arange(-reach, reach + 1))
-    return NoiseLaw(-reach, pmf / pmf.sum())
+    return NoiseDistribution(-reach, pmf / pmf.sum())
 
 
 def fine(scale=4, sd=3.0):
     edge = int(10 * sd * scale)
     pmf = np.exp(-((np.arange(-edge, edge + 1) / scale / sd) ** 2) / 2)
-    return NoiseLaw(-edge, pmf / pmf.sum(), scale)
+    return NoiseDistribution(-edge, pmf / pmf.sum(), scale)
 
 
-COINS = NoiseLaw(0, binom.pmf(np.arange(41), 40, 0.5))
+COINS = NoiseDistribution(0, binom.pmf(np.arange(41), 40, 0.5))
 CHANNELS = {
     "sampling": Channel(0.4),
     "certain": Channel(1.0),
@@ -42,13 +42,13 @@ CHANNELS = {
 }
 
 
-def law_table(channel, n):
+def distribution_table(channel, n):
     """Probability of every sum (columns) for every number of holders (rows)."""
-    laws = [sum_law(channel, n, holders / n) for holders in range(n + 1)]
-    sums = np.unique(np.concatenate([law.values for law in laws]))
+    distributions = [sum_distribution(channel, n, holders / n) for holders in range(n + 1)]
+    sums = np.unique(np.concatenate([distribution.values for distribution in distributions]))
     table = np.zeros((n + 1, sums.size))
-    for holders, law in enumerate(laws):
-        table[holders, np.searchsorted(sums, law.values)] = law.pmf
+    for holders, distribution in enumerate(distributions):
+        table[holders, np.searchsorted(sums, distribution.values)] = distribution.pmf
     return sums, table
 
 
@@ -75,9 +75,9 @@ def blaker(table, error):
 
 @pytest.mark.parametrize("name", CHANNELS)
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_users_interval_is_the_inverted_law(name, level):
+def test_users_interval_is_the_inverted_distribution(name, level):
     channel, n = CHANNELS[name], 37
-    sums, table = law_table(channel, n)
+    sums, table = distribution_table(channel, n)
     sampling = channel.noise is None and not channel.miss
     accepted = (blaker if sampling else equal_tailed)(table, 1 - level)
     some, low, high = hull(accepted)
@@ -121,9 +121,9 @@ def test_ratio_coverage_given_the_number_sampled(covers):
 def test_a_wrong_coin_would_be_noticed():
     """Planted error: intervals for p = 0.42 from sums sampled with 0.393 cover below 94%."""
     n, truth = 5000, 0.25
-    law = sum_law(Channel(0.393), n, truth)
-    wrong = interval(law.values, Channel(0.42), n)
-    assert law.pmf @ wrong.contains(truth) < 0.7
+    distribution = sum_distribution(Channel(0.393), n, truth)
+    wrong = interval(distribution.values, Channel(0.42), n)
+    assert distribution.pmf @ wrong.contains(truth) < 0.7
 
 
 def test_ratio_is_narrower_than_horvitz_thompson():
@@ -161,10 +161,10 @@ def test_sidak_holds_for_all_items_at_once():
     channel, held = Channel(0.4), np.array([3, 10, 25, 62])
     n, joint = held.sum(), 1.0
     for holders in held:
-        law = sum_law(channel, n, holders / n)
-        rows = np.tile(law.values[:, None], (1, held.size))
+        distribution = sum_distribution(channel, n, holders / n)
+        rows = np.tile(distribution.values[:, None], (1, held.size))
         made = interval(rows, channel, n, simultaneous=True)
-        joint *= law.pmf @ made.contains(holders / n)[:, 0]
+        joint *= distribution.pmf @ made.contains(holders / n)[:, 0]
     assert 0.95 <= joint < 1
     assert "Sidak over 4 items" in made.method
 
@@ -267,8 +267,8 @@ def test_what_cannot_be_used_is_refused():
 def test_intervals_are_not_turned_inside_out(level: float) -> None:
     """Where noise is far below 1/2, there may be no whole number that explains a sum."""
     made = fc.DPDG(items=3, users=3, epsilon=30.0, delta=1e-3, share="printed")
-    law = made.noise(3)
+    distribution = made.noise(3)
     for holders in (0, 1, 3):
-        bounds = intervals.interval(law.values + holders, made.channel(3), 3, level=level)
+        bounds = intervals.interval(distribution.values + holders, made.channel(3), 3, level=level)
         assert np.all(bounds.low <= bounds.high)
-        assert law.pmf @ bounds.contains(holders / 3) >= level
+        assert distribution.pmf @ bounds.contains(holders / 3) >= level

@@ -18,7 +18,7 @@ from faircount.estimation.weighting import (
     uwa,
     vwa,
 )
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 
 SIZES = [250] * 4
 SPREAD = 1 - 1 / 30
@@ -108,7 +108,7 @@ def test_spread_of_one_tends_to_pooling():
 
 
 def test_group_variance_of_every_family():
-    noise = NoiseLaw(-1, np.array([0.25, 0.5, 0.25]))
+    noise = NoiseDistribution(-1, np.array([0.25, 0.5, 0.25]))
     assert group_variance(Channel(0.4), 30, 250) == pytest.approx(0.6 / 0.4)
     assert group_variance(Channel(1.0, noise=noise), 30, 250) == pytest.approx(30 * 0.5 / 250)
     for channel in (

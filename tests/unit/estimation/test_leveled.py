@@ -50,13 +50,13 @@ def draw_tables(mechanism, answers, inside, rng) -> LeveledTables:
 
 def test_known_variances_quantiles_and_weight() -> None:
     mechanism = make_mechanism((0.25, 0.5, 1.0), 10)
-    assert mechanism.law(0).variance == pytest.approx(198.6387, abs=1e-4)
-    assert mechanism.second_law(0).variance == pytest.approx(28.1134, abs=1e-4)
+    assert mechanism.distribution(0).variance == pytest.approx(198.6387, abs=1e-4)
+    assert mechanism.second_distribution(0).variance == pytest.approx(28.1134, abs=1e-4)
     quantiles = (
-        mechanism.law(0).quantiles(0.02)[1],
-        mechanism.second_law(0).quantiles(0.005)[1],
-        mechanism.second_law(0, 9).quantiles(0.005)[1],
-        mechanism.law(0).quantiles(0.025)[1],
+        mechanism.distribution(0).quantiles(0.02)[1],
+        mechanism.second_distribution(0).quantiles(0.005)[1],
+        mechanism.second_distribution(0, 9).quantiles(0.005)[1],
+        mechanism.distribution(0).quantiles(0.025)[1],
     )
     assert quantiles == (31, 16, 42, 29)
     # Equal shares, 700 of 1,000 inside, no noise in the draw.
@@ -124,7 +124,7 @@ def test_intervals_cover_whatever_people_choose(epsilons, holders, others) -> No
     assert np.mean(covered) >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / runs)
     if holders[-1] >= 0.9:
         # Nearly everybody is inside: both tables together say more than the first one.
-        assert np.mean(widths) < 2 * mechanism.law(0).quantiles(0.025)[1] / PEOPLE * 0.7
+        assert np.mean(widths) < 2 * mechanism.distribution(0).quantiles(0.025)[1] / PEOPLE * 0.7
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_weighted_intervals_cover_if_people_are_alike(epsilons, shares) -> None:
         covered += [row.low <= share <= row.high for row, share in zip(rows, shares, strict=True)]
         gains.append(rows[0].estimate - shares[0])
     assert 0.92 < np.mean(covered) < 0.98
-    assert np.std(gains) < math.sqrt(mechanism.law(0).variance) / PEOPLE
+    assert np.std(gains) < math.sqrt(mechanism.distribution(0).variance) / PEOPLE
 
 
 def test_people_who_differ_are_noticed_and_change_nothing_else() -> None:
@@ -166,7 +166,7 @@ def test_contradicting_tables_show_the_interval_of_the_first() -> None:
     mechanism = make_mechanism((0.1, 1.0), 3)
     cells = np.array([0, 500, 500, 800, 0, 0])
     low, high = LeveledTables(mechanism, cells, PEOPLE).bound(0, 0.05)
-    alone = mechanism.law(0).quantiles(0.025)[1] / PEOPLE
+    alone = mechanism.distribution(0).quantiles(0.025)[1] / PEOPLE
     assert (low[0], high[0]) == (0, pytest.approx(alone))
     assert (low <= high).all()
 

@@ -19,15 +19,15 @@ from faircount.mechanisms.local_mean import PM, ReportSums
 def duchi_coverage(epsilon, n, values):
     """Exact: the number of positive reports is a sum of Bernoullis, one per user."""
     size = (np.exp(epsilon) + 1) / (np.exp(epsilon) - 1)
-    law = np.ones(1)
+    distribution = np.ones(1)
     for value in values(n):
         heads = (1 + value / size) / 2
-        law = np.convolve(law, [1 - heads, heads])
+        distribution = np.convolve(distribution, [1 - heads, heads])
     made = [two_point_interval((2 * k / n - 1) * size, size, n) for k in range(n + 1)]
     truth = values(n).mean()
     return sum(
         mass
-        for mass, (low, high) in zip(law, made, strict=True)
+        for mass, (low, high) in zip(distribution, made, strict=True)
         if low - 1e-12 <= truth <= high + 1e-12
     )
 
@@ -85,25 +85,25 @@ def test_mean_intervals_refuse_nonsense():
         two_point_interval(3.0, 1.5, 10)
 
 
-def report_law(mechanism: PM, value: float) -> Floats:
+def report_distribution(mechanism: PM, value: float) -> Floats:
     """Probability of every cell, from the definition."""
     place = (value + 1) / 2 * mechanism.steps
-    start, law = (
+    start, distribution = (
         int(np.floor(place)),
         np.full(mechanism.window.cells, float(mechanism.window.other)),
     )
     for at, share in ((start, 1 - (place - start)), (start + 1, place - start)):
-        law[at : at + mechanism.window.width] += share * float(mechanism.window.excess)
-    return law
+        distribution[at : at + mechanism.window.width] += share * float(mechanism.window.excess)
+    return distribution
 
 
-def sums_law(laws: list[Floats]) -> dict[tuple[int, int], float]:
-    """Joint law of the sum of the reports and of their squares."""
+def sums_distribution(distributions: list[Floats]) -> dict[tuple[int, int], float]:
+    """Joint distribution of the sum of the reports and of their squares."""
     found = {(0, 0): 1.0}
-    for law in laws:
+    for distribution in distributions:
         more: dict[tuple[int, int], float] = {}
         for (total, squares), chance in found.items():
-            for cell, own in enumerate(law.tolist()):
+            for cell, own in enumerate(distribution.tolist()):
                 key = (total + cell, squares + cell**2)
                 more[key] = more.get(key, 0.0) + chance * own
         found = more
@@ -117,10 +117,12 @@ def sums_law(laws: list[Floats]) -> dict[tuple[int, int], float]:
 def test_pm_holds_for_very_few_users(values: tuple[float, ...], covers: str) -> None:
     """Exact coverage. It was 0.50 and 0.67 for a population when the spread was not bounded."""
     mechanism, n = PM(epsilon=8.0, cells=8), len(values)
-    own_laws = [report_law(mechanism, value) for value in values]
-    laws = own_laws if covers == "users" else [np.mean(own_laws, axis=0)] * n
+    own_distributions = [report_distribution(mechanism, value) for value in values]
+    distributions = (
+        own_distributions if covers == "users" else [np.mean(own_distributions, axis=0)] * n
+    )
     covered = 0.0
-    for (total, squares), chance in sums_law(laws).items():
+    for (total, squares), chance in sums_distribution(distributions).items():
         low, high = reports_interval(mechanism, ReportSums(total, squares), n, covers=covers)
         covered += chance * (low - 1e-12 <= np.mean(values) <= high + 1e-12)
     assert covered >= 0.95
@@ -129,20 +131,20 @@ def test_pm_holds_for_very_few_users(values: tuple[float, ...], covers: str) -> 
 def test_rare_reports_far_off_are_reckoned_with() -> None:
     """Ten users at both ends, epsilon 8: every fifth run has a report that is pure noise.
 
-    No normal law shows that.
+    No normal distribution shows that.
     """
     mechanism, n = PM(epsilon=8.0, cells=64), 10
     last = mechanism.window.cells - 1
     seen = ReportSums(n // 2 * last, n // 2 * last**2)  # half of the reports at each end
     low, high = reports_interval(mechanism, seen, n)
-    law = np.ones(1)
+    distribution = np.ones(1)
     for value in (-1.0, 1.0) * (n // 2):
-        law = np.convolve(law, report_law(mechanism, value))
-    noise = (np.arange(law.size) - n * last / 2) / (n * float(mechanism.scale))
+        distribution = np.convolve(distribution, report_distribution(mechanism, value))
+    noise = (np.arange(distribution.size) - n * last / 2) / (n * float(mechanism.scale))
     assert low == pytest.approx(-high)
-    assert law[np.abs(noise) <= high].sum() >= 0.95
+    assert distribution[np.abs(noise) <= high].sum() >= 0.95
     student = mean_interval(0.0, mechanism.noise_variance(seen, n), n)[1]
-    assert law[np.abs(noise) <= student].sum() < 0.93  # planted: what was used before
+    assert distribution[np.abs(noise) <= student].sum() < 0.93  # planted: what was used before
 
 
 def test_a_bound_of_the_spread() -> None:

@@ -9,7 +9,7 @@ from faircount.core.errors import AnswerError, FaircountError, ParameterError
 from faircount.estimation import homogeneity, intervals, weighting
 from faircount.estimation.consistency import project_to_simplex
 from faircount.estimation.mean_intervals import two_point_interval
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 
 SECRET = ["secret"]
 

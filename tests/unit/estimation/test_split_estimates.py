@@ -61,14 +61,18 @@ def test_intervals_cover_at_their_level(name, covers) -> None:
     question, epsilon, truth, window = CASES[name]
     noise = noise_of(question, epsilon)
     exact = estimate_question(question, 0, np.array(truth), noise, USERS, ERROR)
-    laws = []
+    distributions = []
     for place, block in enumerate(question.blocks):
-        law = noise.raw_law(0, place)
-        laws += [{int(v): float(p) for v, p in zip(law.values, law.pmf, strict=True)}] * block.cells
+        distribution = noise.raw_distribution(0, place)
+        distributions += [
+            {int(v): float(p) for v, p in zip(distribution.values, distribution.pmf, strict=True)}
+        ] * block.cells
     covered = [0.0] * len(exact)
     seen = 0.0
     for drawn in product(range(-window, window + 1), repeat=len(truth)):
-        chance = math.prod(law[value] for law, value in zip(laws, drawn, strict=True))
+        chance = math.prod(
+            distribution[value] for distribution, value in zip(distributions, drawn, strict=True)
+        )
         # Left out, and so counted as a miss.
         if chance < 1e-6:
             continue
@@ -89,18 +93,18 @@ def span(question: Question) -> float:
     return getattr(question, "largest", 2) if not isinstance(question, OneOf) else 2.0
 
 
-def test_a_mean_has_an_exact_interval_from_the_law_of_its_sum() -> None:
+def test_a_mean_has_an_exact_interval_from_the_distribution_of_its_sum() -> None:
     """It is narrower than from the thresholds that joint noise uses, and covers as it says."""
     question = ScaleCounts(text="q", items=tuple("12345"))
     noise = noise_of(question, 1.0)
     cells = np.array([40, 60, 100, 60, 40])
     mean = estimate_question(question, 0, cells, noise, 300, 0.05)[-1]
-    law = noise.law_of_scores(0, [-4, -2, 0, 2, 4])
-    assert law is not None
-    low, high = law.quantiles(0.025)
+    distribution = noise.distribution_of_scores(0, [-4, -2, 0, 2, 4])
+    assert distribution is not None
+    low, high = distribution.quantiles(0.025)
     assert (mean.low, mean.high) == pytest.approx((3 + low / 600, 3 + high / 600), abs=1 / 600)
-    assert mean.standard_error == pytest.approx(math.sqrt(law.variance) / 600)
-    raw = noise.raw_law(0).variance
+    assert mean.standard_error == pytest.approx(math.sqrt(distribution.variance) / 600)
+    raw = noise.raw_distribution(0).variance
     assert mean.standard_error == pytest.approx(math.sqrt(10 * raw) / 300)
 
 
@@ -119,14 +123,16 @@ def test_pooled_noise_adds_up_fitted_and_joint_parts() -> None:
     form = Questionnaire((question,))
     joint = JointNoise(questionnaire=form, groups=split_epsilon(1.0, [[0]]), epsilon=1.0)
     pooled = PooledNoise([split, joint])
-    assert pooled.law(0).variance == pytest.approx(split.law(0).variance + joint.law(0).variance)
-    assert pooled.law(0).scale == 3
+    assert pooled.distribution(0).variance == pytest.approx(
+        split.distribution(0).variance + joint.distribution(0).variance
+    )
+    assert pooled.distribution(0).scale == 3
     fitted = pooled.fit(0, (truth[0] + 3, *truth[1:]), USERS)
     assert fitted == pytest.approx((truth[0] + 2, truth[1] - 1, truth[2] - 1))
-    assert pooled.law_of_scores(0, [-1, 0, 1]) is None
+    assert pooled.distribution_of_scores(0, [-1, 0, 1]) is None
     both = PooledNoise([split, split])
-    law = both.law_of_scores(0, [-1, 0, 1])
-    assert law is not None
-    assert law.variance == pytest.approx(4 * split.raw_law(0).variance)
+    distribution = both.distribution_of_scores(0, [-1, 0, 1])
+    assert distribution is not None
+    assert distribution.variance == pytest.approx(4 * split.raw_distribution(0).variance)
     weights = np.array([-1.0, 0.0, 1.0])
-    assert both.contrast_variance(0, weights) == pytest.approx(law.variance)
+    assert both.contrast_variance(0, weights) == pytest.approx(distribution.variance)

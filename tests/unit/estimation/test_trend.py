@@ -20,7 +20,7 @@ from faircount.estimation.trend import (
     match_questions,
     trend_of,
 )
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.count_distribution import NoiseDistribution
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local_frequency import GRR
 
@@ -47,11 +47,11 @@ def widths(change: Change) -> list[float]:
     return [row.high - row.low for row in change.rows]
 
 
-def geometric(scale: float, size: int) -> NoiseLaw:
+def geometric(scale: float, size: int) -> NoiseDistribution:
     """Two-sided geometric noise, cut off and normalized."""
     values = np.arange(-size, size + 1)
     weights = np.exp(-np.abs(values) / scale)
-    return NoiseLaw(-size, weights / weights.sum())
+    return NoiseDistribution(-size, weights / weights.sum())
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
@@ -177,13 +177,14 @@ def test_a_trend_is_a_frame_json_and_a_figure() -> None:
     assert repr(trend) == "<Trend of 2 results, 3 items>"
 
 
-def test_a_change_of_fitted_estimates_has_the_law_of_fitted_noise() -> None:
+def test_a_change_of_fitted_estimates_has_the_distribution_of_fitted_noise() -> None:
     """Both results use the known total, so a difference is as narrow as their errors allow."""
     results = [result_of(100, [50, 30, 20])] * 2
     change = only_change(trend_of(results, ["a", "b"]))
     channel = Laplace(items=ITEMS, users=100, epsilon=1.0).channel(100)
     raw, fitted = (
-        EstimateNoise(law, 0.01) for law in (channel.noise, channel.fitted_to_total(3).noise)
+        EstimateNoise(distribution, 0.01)
+        for distribution in (channel.noise, channel.fitted_to_total(3).noise)
     )
     bounds = bound_difference(fitted, fitted, 0.05)
     for row in change.rows:

@@ -9,26 +9,26 @@ from scipy.stats import binom
 
 from faircount.core.errors import ParameterError
 from faircount.estimation.intervals import interval
+from faircount.estimation.weighted_distribution import WeightedGroup, WeightedSum
 from faircount.estimation.weighted_intervals import weighted_interval
-from faircount.estimation.weighted_law import WeightedGroup, WeightedSum
 from faircount.estimation.weighting import uwa, vwa
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 
 
 def laplace(epsilon: float) -> Channel:
     edge = int(30 / epsilon)
     pmf = np.exp(-epsilon / 2 * np.abs(np.arange(-edge, edge + 1)))
-    return Channel(1.0, noise=NoiseLaw(-edge, pmf / pmf.sum()))
+    return Channel(1.0, noise=NoiseDistribution(-edge, pmf / pmf.sum()))
 
 
 def decoys(coins: int, p: float = 1.0) -> Channel:
-    return Channel(p, noise=NoiseLaw(0, binom.pmf(np.arange(coins + 1), coins, 0.5)))
+    return Channel(p, noise=NoiseDistribution(0, binom.pmf(np.arange(coins + 1), coins, 0.5)))
 
 
 def gaussian(variance: float) -> Channel:
     edge = int(6 * variance**0.5 * 2)
     pmf = np.exp(-((np.arange(-edge, edge + 1) / 2) ** 2) / (2 * variance))
-    return Channel(1.0, noise=NoiseLaw(-edge, pmf / pmf.sum(), 2))
+    return Channel(1.0, noise=NoiseDistribution(-edge, pmf / pmf.sum(), 2))
 
 
 CASES: dict[str, tuple[tuple[Channel, ...], tuple[int, ...]]] = {
@@ -148,9 +148,9 @@ def test_a_population_is_covered_whose_members_choose_their_group_by_their_answe
             WeightedGroup(1 - size / users, Channel(0.9), users - size),
         )
         sums = np.arange(size + 1)
-        law = binom.pmf(sums, size, 0.4 * theta / in_strict)
+        distribution = binom.pmf(sums, size, 0.4 * theta / in_strict)
         made = weighted_interval(np.stack([sums, 0 * sums]), parts, covers="population")
-        covered += chance * (law @ made.contains(theta))
+        covered += chance * (distribution @ made.contains(theta))
     assert covered >= 0.95
 
 

@@ -102,7 +102,7 @@ def variance_p_value(estimates: np.ndarray, truth: np.ndarray, variance: np.ndar
     return float(min(1.0, noisy.sum() * 2 * stats.norm.sf(z.max())))
 
 
-def same_law_p_value(first: np.ndarray, second: np.ndarray) -> float:
+def same_distribution_p_value(first: np.ndarray, second: np.ndarray) -> float:
     """Two-sample chi-square over pooled values with at least 20 observations a cell."""
     # Cells are quantiles of both samples together.
     edges = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, 16)))
@@ -122,7 +122,7 @@ def same_law_p_value(first: np.ndarray, second: np.ndarray) -> float:
 
 @pytest.mark.slow
 @ALL
-def test_estimates_have_the_variance_of_theory_and_counts_the_law_of_the_users(
+def test_estimates_have_the_variance_of_theory_and_counts_the_distribution_of_the_users(
     mechanism: FrequencyMechanism,
 ) -> None:
     """Both compare the same runs of all users; each has its own false-alarm rate."""
@@ -145,16 +145,18 @@ def check_bias_and_variance(mechanism: FrequencyMechanism, real: np.ndarray) -> 
 def check_count_level(mechanism: FrequencyMechanism, real: np.ndarray) -> None:
     drawn = count_level(mechanism, RUNS, 13)
     # Single items first, then combinations, which would show a wrong dependence between items.
-    worst = min(same_law_p_value(real[:, j], drawn[:, j]) for j in range(N))
+    worst = min(same_distribution_p_value(real[:, j], drawn[:, j]) for j in range(N))
     pairs = min(
-        same_law_p_value(real[:, j] + 2 * real[:, 0], drawn[:, j] + 2 * drawn[:, 0])
+        same_distribution_p_value(real[:, j] + 2 * real[:, 0], drawn[:, j] + 2 * drawn[:, 0])
         for j in range(1, N)
     )
     assert min(worst, pairs) > FALSE_ALARM / (2 * N)
     # Power: 30% too much spread would not pass.
     if np.any(mechanism.variance(COUNTS / USERS) > 0):
         spread = drawn.mean(axis=0) + 1.3 * (drawn - drawn.mean(axis=0))
-        assert min(same_law_p_value(real[:, j], spread[:, j]) for j in range(N)) < FALSE_ALARM
+        assert (
+            min(same_distribution_p_value(real[:, j], spread[:, j]) for j in range(N)) < FALSE_ALARM
+        )
 
 
 @pytest.mark.parametrize(
@@ -204,13 +206,17 @@ def hockey_stick(first: dict, second: dict, epsilon: float) -> float:
     )
 
 
-def binomial_law(counts: tuple[int, ...], p: float) -> dict:
+def binomial_distribution(counts: tuple[int, ...], p: float) -> dict:
     axes = [[(s, stats.binom.pmf(s, c, p)) for s in range(c + 1)] for c in counts]
     return {tuple(s for s, _ in cell): math.prod(w for _, w in cell) for cell in product(*axes)}
 
 
 def worst_divergence(
-    law: Callable[[tuple[int, ...]], dict], users: int, items: int, floor: int, epsilon: float
+    distribution: Callable[[tuple[int, ...]], dict],
+    users: int,
+    items: int,
+    floor: int,
+    epsilon: float,
 ) -> float:
     """Over all counts in which every item has `floor` holders besides the one replaced."""
     worst = 0.0
@@ -225,7 +231,9 @@ def worst_divergence(
                 continue
             other = others.copy()
             other[b] += 1
-            worst = max(worst, hockey_stick(law(counts), law(tuple(other)), epsilon))
+            worst = max(
+                worst, hockey_stick(distribution(counts), distribution(tuple(other)), epsilon)
+            )
     return worst
 
 
@@ -242,7 +250,9 @@ def test_sampling_guarantee_is_exact_by_enumeration(
         .guarantee(epsilon=epsilon, adversary=OUTSIDER)
         .delta
     )
-    truth = worst_divergence(lambda counts: binomial_law(counts, p), users, items, floor, epsilon)
+    truth = worst_divergence(
+        lambda counts: binomial_distribution(counts, p), users, items, floor, epsilon
+    )
     assert claim == pytest.approx(truth, rel=1e-9, abs=1e-15)
 
 
@@ -252,7 +262,7 @@ def test_two_stage_guarantee_against_a_reader_is_exact_by_enumeration(
 ) -> None:
     mechanism = fc.TSS(items=3, users=7, p=0.7, alpha=alpha, gamma=gamma, floor=2)
     rate = 0.7 * mechanism.p_chi
-    truth = worst_divergence(lambda counts: binomial_law(counts, rate), 7, 3, 2, 0.4)
+    truth = worst_divergence(lambda counts: binomial_distribution(counts, rate), 7, 3, 2, 0.4)
     assert mechanism.guarantee(epsilon=0.4, adversary=OUTSIDER).delta == pytest.approx(
         truth, rel=1e-9
     )
@@ -271,7 +281,7 @@ def test_two_stage_guarantee_against_s2_covers_its_exact_view(gamma: float) -> N
         own[j] += [(0.5 * mechanism.p_chi, (j, 1))]
         own[j] += [(0.5 * (1 - mechanism.p_chi) / 2, (k, 0)) for k in range(3) if k != j]
 
-    def law(counts: tuple[int, ...]) -> dict:
+    def distribution(counts: tuple[int, ...]) -> dict:
         views: dict = {}
         holders = np.repeat(np.arange(3), counts)
         for cell in product(*(own[j] for j in holders)):
@@ -285,22 +295,22 @@ def test_two_stage_guarantee_against_s2_covers_its_exact_view(gamma: float) -> N
         return views
 
     for epsilon in (0.2, 0.8):
-        truth = worst_divergence(law, 4, 3, 1, epsilon)
+        truth = worst_divergence(distribution, 4, 3, 1, epsilon)
         assert truth <= mechanism.guarantee(epsilon=epsilon, adversary=S2).delta * (1 + 1e-9)
         assert truth > 0
 
 
 @pytest.mark.parametrize("name", ["laplace", "decoys", "dpdg"])
-def test_noise_guarantee_is_exact_for_the_law_that_is_drawn(name: str) -> None:
+def test_noise_guarantee_is_exact_for_the_distribution_that_is_drawn(name: str) -> None:
     """The claim against the noise that the adversary does not know, convolved from the tables."""
     mechanism = {
         "laplace": fc.Laplace(items=3, users=3, epsilon=1.0),
         "decoys": fc.Decoys(items=2, users=3, coins=9),
         "dpdg": fc.DPDG(items=2, users=3, epsilon=1.0, delta=1e-2, scale=4),
     }[name]
-    law, step = unknown_noise(mechanism)
+    distribution, step = unknown_noise(mechanism)
     for epsilon in (0.3, 1.0):
-        truth = shift_divergence(law, step, epsilon)
+        truth = shift_divergence(distribution, step, epsilon)
         claim = mechanism.guarantee(epsilon=epsilon, adversary=insiders(1)).delta
         # A floating-point sum is accurate to about 1e-15.
         assert claim == pytest.approx(truth, rel=1e-5, abs=1e-15)
@@ -313,19 +323,19 @@ def unknown_noise(mechanism) -> tuple[dict[int, float], int]:  # type: ignore[no
         coins = 9 - 3
         return {x: math.comb(coins, x) / 2**coins for x in range(coins + 1)}, 1
     one = dict(zip(mechanism.table.values, mechanism.table.probabilities, strict=True))
-    law = {0: 1.0}
+    distribution = {0: 1.0}
     for _ in range(2):
         after: dict[int, float] = {}
-        for (x, v), (y, w) in product(law.items(), one.items()):
+        for (x, v), (y, w) in product(distribution.items(), one.items()):
             after[x + y] = after.get(x + y, 0.0) + v * w
-        law = after
-    return law, getattr(mechanism, "scale", None) or 1
+        distribution = after
+    return distribution, getattr(mechanism, "scale", None) or 1
 
 
-def shift_divergence(law: dict[int, float], step: int, epsilon: float) -> float:
-    values = np.arange(min(law) - step, max(law) + step + 1)
-    up = np.array([law.get(int(v) - step, 0.0) for v in values])
-    same = np.array([law.get(int(v), 0.0) for v in values])
+def shift_divergence(distribution: dict[int, float], step: int, epsilon: float) -> float:
+    values = np.arange(min(distribution) - step, max(distribution) + step + 1)
+    up = np.array([distribution.get(int(v) - step, 0.0) for v in values])
+    same = np.array([distribution.get(int(v), 0.0) for v in values])
     # Replacing an answer raises one count and lowers another, and their noise is independent.
     first = np.outer(up, same)
     second = np.outer(same, up)
@@ -337,23 +347,23 @@ def test_local_guarantee_is_exact_for_a_single_report(name: str) -> None:
     mechanism = {"grr": fc.GRR, "oue": fc.OUE}[name](items=N, users=USERS, epsilon=1.2)
     channel = mechanism.channel(1)
     if name == "grr":
-        laws = [dict.fromkeys(range(N), channel.miss) | {j: channel.hit} for j in range(2)]
+        distributions = [dict.fromkeys(range(N), channel.miss) | {j: channel.hit} for j in range(2)]
     else:
-        laws = [unary_law(j, channel.hit, channel.miss) for j in range(2)]
+        distributions = [unary_distribution(j, channel.hit, channel.miss) for j in range(2)]
     for epsilon in (0.0, 0.5, 1.1):
-        truth = hockey_stick(laws[0], laws[1], epsilon)
+        truth = hockey_stick(distributions[0], distributions[1], epsilon)
         assert mechanism.guarantee(epsilon=epsilon).delta == pytest.approx(truth, rel=1e-9)
     assert mechanism.guarantee(epsilon=1.2).delta == pytest.approx(0, abs=1e-30)
 
 
-def unary_law(item: int, hit: float, miss: float) -> dict:
+def unary_distribution(item: int, hit: float, miss: float) -> dict:
     """Probabilities of all reports of N independent bits, of which `item` is set with `hit`."""
     rates = np.full(N, miss)
     rates[item] = hit
-    law = {}
+    distribution = {}
     for bits in product((0, 1), repeat=N):
-        law[bits] = float(np.where(bits, rates, 1 - rates).prod())
-    return law
+        distribution[bits] = float(np.where(bits, rates, 1 - rates).prod())
+    return distribution
 
 
 def with_a_floor(mechanism: FrequencyMechanism) -> FrequencyMechanism:

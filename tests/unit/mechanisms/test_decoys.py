@@ -17,7 +17,7 @@ from faircount.accounting.exact import decoys_needed
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
-from faircount.mechanisms.count_law import normal_errors
+from faircount.mechanisms.count_distribution import normal_errors
 from faircount.mechanisms.decoys import SOME_COINS, Decoys, count_heads
 from faircount.sharing.primes import is_prime
 
@@ -134,24 +134,24 @@ def test_heads_of_nine_coins_for_every_pair_of_bytes():
 
 
 @pytest.mark.parametrize("coins", [11, 3])
-def test_both_levels_of_decoys_draw_the_binomial_law(coins):
+def test_both_levels_of_decoys_draw_the_binomial_distribution(coins):
     items = 20_000
     users = 3
     mechanism = Decoys(items=items, coins=coins, users=users)
     answers = np.arange(users)
     counts = np.bincount(answers, minlength=items)
-    law = mechanism.channel(users).noise
-    assert law.pmf == pytest.approx(
+    distribution = mechanism.channel(users).noise
+    assert distribution.pmf == pytest.approx(
         [math.comb(coins, x) / 2**coins for x in range(coins + 1)], rel=1e-12
     )
     one_by_one = mechanism.decode(
         mechanism.total(mechanism.respond(answers, SeededStream(4))), users
     )
-    assert fits(one_by_one - counts, law.pmf)
-    assert fits(mechanism.draw(counts, np.random.default_rng(5)) - counts, law.pmf)
+    assert fits(one_by_one - counts, distribution.pmf)
+    assert fits(mechanism.draw(counts, np.random.default_rng(5)) - counts, distribution.pmf)
     # Planted: coins that are possible but not fair.
     other = counts + np.random.default_rng(6).binomial(coins, 0.5 * 1.3, items)
-    assert not fits(other - counts, law.pmf)
+    assert not fits(other - counts, distribution.pmf)
 
 
 def test_dropouts_take_their_own_coins_with_them():

@@ -23,19 +23,19 @@ make = partial(DPDG, items=3, epsilon=1, delta=1e-5)
 
 def convolve_table(table, terms):
     """The exact distribution of a sum of independent draws; only the result is rounded."""
-    law = np.array(table.weights, dtype=object)
-    total = law
+    distribution = np.array(table.weights, dtype=object)
+    total = distribution
     for _ in range(terms - 1):
-        total = np.convolve(total, law)
+        total = np.convolve(total, distribution)
     return np.array([float(Fraction(weight, ONE**terms)) for weight in total])
 
 
-def fits(steps, law, alarm=1e-6):
+def fits(steps, distribution, alarm=1e-6):
     """Chi-square test over 50 cells of similar probability; one false alarm in a million."""
-    upper = np.cumsum(law.pmf)
+    upper = np.cumsum(distribution.pmf)
     edges = np.unique(np.searchsorted(upper, np.arange(1, 50) / 50))
     cells = np.diff(np.concatenate(([0], upper[edges], [1])))
-    observed = np.bincount(np.searchsorted(edges, steps - law.low), minlength=cells.size)
+    observed = np.bincount(np.searchsorted(edges, steps - distribution.low), minlength=cells.size)
     statistic = ((observed - cells * steps.size) ** 2 / (cells * steps.size)).sum()
     return statistic < chi2.isf(alarm, cells.size - 1)
 
@@ -62,28 +62,28 @@ def test_the_table_is_a_rounded_gaussian_and_symmetric_to_the_bit(deviation):
                 assert weight == int(mpmath.nint(cell * ONE))
 
 
-def test_count_level_law_is_the_sum_of_the_users_tables():
+def test_count_level_distribution_is_the_sum_of_the_users_tables():
     mechanism = make(users=5, insiders=2)
     for included in (1, 5):
-        law = mechanism.noise(included)
+        distribution = mechanism.noise(included)
         exact = convolve_table(mechanism.table, included)
-        reach = min(-law.low, len(exact) // 2)
+        reach = min(-distribution.low, len(exact) // 2)
         inner = exact[len(exact) // 2 - reach : len(exact) // 2 + reach + 1]
-        found = law.pmf[-law.low - reach : -law.low + reach + 1]
-        # The law is accurate down to about 1e-30; very rare outcomes are not compared.
+        found = distribution.pmf[-distribution.low - reach : -distribution.low + reach + 1]
+        # The distribution is accurate down to about 1e-30; very rare outcomes are not compared.
         common = inner > 1e-28
         assert found[common] == pytest.approx(inner[common], rel=1e-8, abs=0)
-        assert law.mean == pytest.approx(0, abs=1e-12)
+        assert distribution.mean == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize(("wrong", "same"), [(1.0, True), (1.3, False)])
-def test_both_levels_draw_the_same_law_and_another_scale_is_noticed(wrong, same):
+def test_both_levels_draw_the_same_distribution_and_another_scale_is_noticed(wrong, same):
     items = 20_000
     users = 4
-    # The same scale for both, so that steps of one can be compared with the law of the other.
+    # The same scale for both, so that steps of one can be compared with the distribution of the other.
     promised = make(items=items, users=users, calibration="classical", scale=16)
     drawn = make(items=items, users=users, calibration="classical", scale=16, epsilon=1 / wrong)
-    law = promised.noise(users)
+    distribution = promised.noise(users)
     answers = np.arange(users)
     counts = np.bincount(answers, minlength=items)
     one_by_one = drawn.decode(drawn.total(drawn.respond(answers, SeededStream(1))), users)
@@ -91,7 +91,7 @@ def test_both_levels_draw_the_same_law_and_another_scale_is_noticed(wrong, same)
     for noisy in (one_by_one, at_once):
         steps = (noisy - counts) * 16
         assert np.array_equal(steps, np.round(steps))
-        assert fits(steps.astype(np.int64), law) == same
+        assert fits(steps.astype(np.int64), distribution) == same
 
 
 # Calibration and guarantee.
@@ -124,15 +124,21 @@ def test_delta_is_the_hockey_stick_of_the_tables_integers(scale):
     """Brute force over both counts that a replaced answer moves, from the exact three-fold sum."""
     mechanism = make(epsilon=1.5, delta=1e-3, users=4, scale=scale)
     # One count is `scale` steps.
-    law = np.concatenate((np.zeros(scale), convolve_table(mechanism.table, 3), np.zeros(scale)))
-    up = np.roll(law, scale)
-    down = np.roll(law, -scale)
-    two = np.maximum(0, np.outer(up, law) - math.exp(1.5) * np.outer(law, up)).sum()
-    other_way = np.maximum(0, np.outer(law, up) - math.exp(1.5) * np.outer(up, law)).sum()
+    distribution = np.concatenate(
+        (np.zeros(scale), convolve_table(mechanism.table, 3), np.zeros(scale))
+    )
+    up = np.roll(distribution, scale)
+    down = np.roll(distribution, -scale)
+    two = np.maximum(
+        0, np.outer(up, distribution) - math.exp(1.5) * np.outer(distribution, up)
+    ).sum()
+    other_way = np.maximum(
+        0, np.outer(distribution, up) - math.exp(1.5) * np.outer(up, distribution)
+    ).sum()
     assert two == pytest.approx(other_way, rel=1e-9)
     assert mechanism.guarantee().delta == pytest.approx(two, rel=2e-6)
     assert mechanism.guarantee().delta >= two
-    one = max(np.maximum(0, moved - math.exp(1.5) * law).sum() for moved in (up, down))
+    one = max(np.maximum(0, moved - math.exp(1.5) * distribution).sum() for moved in (up, down))
     assert mechanism.guarantee(relation=Relation.ZERO_OUT).delta == pytest.approx(one, rel=2e-6)
 
 
@@ -214,14 +220,19 @@ def test_the_gaussian_before_rounding_bounds_what_a_few_rounded_ones_add_up_to(u
     """Compared with sums of the table's integers: never below, and on a fine grid little above."""
     deviation = 8.5
     shift = 6
-    law = np.concatenate(
+    distribution = np.concatenate(
         (np.zeros(shift), convolve_table(gaussian_table(deviation), users), np.zeros(shift))
     )
-    # A shift of one count, on a support wide enough for both laws.
-    up = np.roll(law, shift)
+    # A shift of one count, on a support wide enough for both distributions.
+    up = np.roll(distribution, shift)
     for coordinates, truth in (
-        (1, np.maximum(0, up - math.exp(epsilon) * law).sum()),
-        (2, np.maximum(0, np.outer(up, law) - math.exp(epsilon) * np.outer(law, up)).sum()),
+        (1, np.maximum(0, up - math.exp(epsilon) * distribution).sum()),
+        (
+            2,
+            np.maximum(
+                0, np.outer(up, distribution) - math.exp(epsilon) * np.outer(distribution, up)
+            ).sum(),
+        ),
     ):
         bound = rounded_sum_delta(
             deviation, users, shift, epsilon, coordinates, table_distance(deviation)
@@ -311,13 +322,13 @@ def test_a_response_is_the_answer_in_fixed_point_plus_a_draw_per_entry():
 @pytest.mark.parametrize("users", [2, 300])
 def test_noise_outgrows_its_bound_once_in_2_60(users):
     mechanism = make(items=30, users=users)
-    law = mechanism.noise(users)
+    distribution = mechanism.noise(users)
     reach = mechanism.bound
     assert (
         # The bound holds, and 85% of it would not.
-        30 * 2 * law.pmf[: -law.low - reach].sum()
+        30 * 2 * distribution.pmf[: -distribution.low - reach].sum()
         < 2.0**-60
-        < 30 * 2 * law.pmf[: -law.low - int(0.85 * reach)].sum()
+        < 30 * 2 * distribution.pmf[: -distribution.low - int(0.85 * reach)].sum()
     )
     assert mechanism.total_bound == pytest.approx(reach * math.sqrt(30), rel=0.1)
 

@@ -38,7 +38,7 @@ from faircount.mechanisms.joint_noise.balls import (
     ball_of,
     shell_rows,
 )
-from faircount.mechanisms.joint_noise.laws import cell_law, sum_law
+from faircount.mechanisms.joint_noise.distributions import cell_distribution, sum_distribution
 from faircount.mechanisms.joint_noise.losses import informed_share
 from faircount.mechanisms.joint_noise.mechanism import GroupNoise, JointNoise, split_epsilon
 from faircount.mechanisms.joint_noise.radius import exp_enclosure, radius_table
@@ -271,16 +271,16 @@ def test_a_table_with_512_bits_would_be_wrong_for_large_groups() -> None:
         (MIXED, 2, 0.5, 5316.403075, 202),
     ],
 )  # fmt: skip
-def test_known_laws_of_cells(
+def test_known_distributions_of_cells(
     balls: tuple[Ball, ...], place: int, epsilon: float, variance: float, half_width: float | None
 ) -> None:
     scaled = int(Fraction(epsilon) * ONE)
-    assert round(cell_law(balls, place, scaled).variance, 6) == variance
+    assert round(cell_distribution(balls, place, scaled).variance, 6) == variance
     if half_width is not None:
-        assert cell_law(balls, place, scaled, 2).half_width(0.95) == half_width
+        assert cell_distribution(balls, place, scaled, 2).half_width(0.95) == half_width
 
 
-def enumerate_law(
+def enumerate_distribution(
     balls: Sequence[Ball], scaled: int, reach: int
 ) -> dict[tuple[tuple[int, ...], ...], float]:
     """P(z) of every vector of points up to a radius, from the table that is drawn from."""
@@ -290,37 +290,37 @@ def enumerate_law(
     heights = [0.0] * (table.largest + 2)
     for radius in range(table.largest, -1, -1):
         heights[radius] = heights[radius + 1] + table.weights[radius] / ONE / sizes[radius]
-    law = {}
+    distribution = {}
     for points in product(*(points_of(ball, reach) for ball in balls)):
         radii = [ball.radius_of(point) for ball, point in zip(balls, points, strict=True)]
-        law[points] = heights[max(radius or 0 for radius in radii)]
-    return law
+        distribution[points] = heights[max(radius or 0 for radius in radii)]
+    return distribution
 
 
 @pytest.mark.parametrize("balls", [(ZeroSumBall(3),), (LimitedBall(3, 2),), (YES, CubeBall(1, 2))])
-def test_laws_of_cells_are_those_of_the_whole_noise(balls: tuple[Ball, ...]) -> None:
+def test_distributions_of_cells_are_those_of_the_whole_noise(balls: tuple[Ball, ...]) -> None:
     reach = 8
     scaled = 3 * ONE
     seen: Counter[int] = Counter()
-    for points, chance in enumerate_law(balls, scaled, reach).items():
+    for points, chance in enumerate_distribution(balls, scaled, reach).items():
         seen[points[0][0]] += chance  # type: ignore[assignment]
-    law = cell_law(balls, 0, scaled)
+    distribution = cell_distribution(balls, 0, scaled)
     for value in range(-3, 4):
-        assert math.isclose(seen[value], law.pmf[value - law.low], rel_tol=1e-6)
+        assert math.isclose(seen[value], distribution.pmf[value - distribution.low], rel_tol=1e-6)
 
 
-def test_laws_of_sums_of_cells() -> None:
+def test_distributions_of_sums_of_cells() -> None:
     ball = ZeroSumBall(4)
     seen: Counter[int] = Counter()
-    for points, chance in enumerate_law((ball, YES), 3 * ONE, 7).items():
+    for points, chance in enumerate_distribution((ball, YES), 3 * ONE, 7).items():
         seen[sum(points[0][:2])] += chance  # type: ignore[assignment]
-    law = sum_law((ball, YES), 0, 2, 3 * ONE)
+    distribution = sum_distribution((ball, YES), 0, 2, 3 * ONE)
     for value in range(-3, 4):
-        assert math.isclose(seen[value], law.pmf[value - law.low], rel_tol=1e-5)
+        assert math.isclose(seen[value], distribution.pmf[value - distribution.low], rel_tol=1e-5)
     # Cells that add up to 0 have the covariance -V / (N - 1).
-    cell = cell_law((ball, YES), 0, 3 * ONE).variance
-    assert math.isclose(law.variance, 2 * cell * (1 - 1 / 3), rel_tol=1e-12)
-    assert math.isclose(sum_law((ball, YES), 0, 3, 3 * ONE).variance, cell, rel_tol=1e-12)
+    cell = cell_distribution((ball, YES), 0, 3 * ONE).variance
+    assert math.isclose(distribution.variance, 2 * cell * (1 - 1 / 3), rel_tol=1e-12)
+    assert math.isclose(sum_distribution((ball, YES), 0, 3, 3 * ONE).variance, cell, rel_tol=1e-12)
 
 
 # Tiny questionnaires with all of their sheets.
@@ -353,20 +353,20 @@ def largest_loss(
 ) -> float:
     """The largest log ratio over all pairs of sheets and all outcomes near the centre."""
     reach = 4 if len(noise.balls) == 1 else 2
-    law = enumerate_law(noise.balls, noise.scaled, reach)
+    distribution = enumerate_distribution(noise.balls, noise.scaled, reach)
     cells = [form.cells_from_bits(form.encode(sheet)) for sheet in product(*answers)]
     moves = {tuple(x - y for x, y in zip(a, b, strict=True)) for a in cells for b in cells}
     lengths = [ball.cells for ball in noise.balls]
     worst = 0.0
     for move in moves:
-        for points, chance in law.items():
+        for points, chance in distribution.items():
             flat = [value for point in points for value in point]
             moved = [value + step for value, step in zip(flat, move, strict=True)]
             parts = []
             for length in lengths:
                 parts.append(tuple(moved[:length]))
                 del moved[:length]
-            other = law.get(tuple(parts))
+            other = distribution.get(tuple(parts))
             if other is not None:
                 worst = max(worst, math.log(chance / other))
     return worst
@@ -386,13 +386,13 @@ def informed_shares(
 ) -> tuple[list[float], float]:
     """How often the loss is not 0, for every pair of sheets, and the noise that was left out."""
     reach = 3 if len(noise.balls) == 1 else 2
-    law = enumerate_law(noise.balls, noise.scaled, reach)
+    distribution = enumerate_distribution(noise.balls, noise.scaled, reach)
     cells = [form.cells_from_bits(form.encode(sheet)) for sheet in product(*answers)]
     moves = {tuple(x - y for x, y in zip(a, b, strict=True)) for a in cells for b in cells}
     shares = []
     for move in moves:
         share = 0.0
-        for points, chance in law.items():
+        for points, chance in distribution.items():
             left = [value + step for value, step in zip(sum(points, ()), move, strict=True)]
             radii = []
             for ball in noise.balls:
@@ -403,7 +403,7 @@ def informed_shares(
             )
             share += chance * (max(radius or 0 for radius in radii) != before)
         shares.append(share)
-    return shares, 1 - sum(law.values())
+    return shares, 1 - sum(distribution.values())
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -443,10 +443,10 @@ def test_below_epsilon_delta_is_exact() -> None:
     form = Questionnaire((OneOf(text="q", items=("a", "b", "c")),))
     mechanism = JointNoise(questionnaire=form, groups=split_epsilon(2.0, [[0]]), epsilon=2.0)
     (noise,) = mechanism.noises
-    law = enumerate_law(noise.balls, noise.scaled, 9)
+    distribution = enumerate_distribution(noise.balls, noise.scaled, 9)
     delta = 0.0
-    for ((x, y, z),), chance in law.items():
-        other = law.get(((x + 1, y - 1, z),), 0.0)
+    for ((x, y, z),), chance in distribution.items():
+        other = distribution.get(((x + 1, y - 1, z),), 0.0)
         delta += max(chance - math.exp(0.4) * other, 0.0)
     stated = mechanism.delta_at(0.4, OUTSIDER, Relation.REPLACE_ONE)
     assert delta == pytest.approx(stated, abs=1e-5)
@@ -459,9 +459,9 @@ def test_a_number_alone_counts_as_always_losing_something() -> None:
     noise = GroupNoise.of(form, QuestionGroup.of(2.0, [0]))
     assert noise.scaled != noise.group.scaled_epsilon
     # Its loss has many values; one of three values would understate the large ones.
-    law = cell_law(noise.balls, 0, noise.scaled)
-    later = np.concatenate([np.zeros(100), law.pmf])
-    earlier = np.concatenate([law.pmf, np.zeros(100)])
+    distribution = cell_distribution(noise.balls, 0, noise.scaled)
+    later = np.concatenate([np.zeros(100), distribution.pmf])
+    earlier = np.concatenate([distribution.pmf, np.zeros(100)])
     for epsilon in (0.3, 1.0, 1.9):
         delta = float(np.maximum(earlier - math.exp(epsilon) * later, 0).sum())
         assert delta <= compose([(noise.response,)], epsilon=epsilon)
@@ -484,7 +484,7 @@ def test_every_change_of_a_sheet_lies_in_the_smallest_balls(name: str) -> None:
 
 def test_planted_a_radius_for_each_question_loses_epsilon_for_each() -> None:
     """Each question is private by itself, and all answers together lose four times as much."""
-    alone = enumerate_law((YES,), ONE, 2)
+    alone = enumerate_distribution((YES,), ONE, 2)
     loss = math.log(alone[((0,),)] / alone[((1,),)])
     assert math.isclose(4 * loss, 4.0, rel_tol=1e-9)
 
@@ -507,8 +507,8 @@ def test_a_number_alone_has_discrete_laplace_noise() -> None:
         mechanism = JointNoise(
             questionnaire=form, groups=split_epsilon(epsilon, [[0]]), epsilon=epsilon
         )
-        fine = mechanism.law(0).variance
-        whole = cell_law((CubeBall(1, largest),), 0, int(Fraction(epsilon) * ONE)).variance
+        fine = mechanism.distribution(0).variance
+        whole = cell_distribution((CubeBall(1, largest),), 0, int(Fraction(epsilon) * ONE)).variance
         ratio = math.exp(-epsilon / largest)
         laplace = 2 * ratio / (1 - ratio) ** 2
         # A range that no number of parts divides is rounded up, by 1% here.
@@ -530,7 +530,7 @@ def make_mechanism(draws: int = 1) -> JointNoise:
 
 
 @pytest.mark.parametrize("draws", [1, 2])
-def test_drawn_noise_has_the_laws_of_its_cells(draws: int) -> None:
+def test_drawn_noise_has_the_distributions_of_its_cells(draws: int) -> None:
     mechanism = make_mechanism(draws)
     entropy = SeededStream(7)
     cells = np.array([20, 30, 50, 40, 300, 80, 10, 20, 30])

@@ -1,4 +1,4 @@
-"""Counts that are fitted to the known number of people: laws, coverage and accuracy, enumerated."""
+"""Counts that are fitted to the known number of people: distributions, coverage and accuracy, enumerated."""
 
 from itertools import product
 
@@ -8,53 +8,64 @@ import pytest
 import faircount as fc
 from faircount.estimation.intervals import interval
 from faircount.estimation.result import Result
+from faircount.estimation.weighted_distribution import WeightedGroup
 from faircount.estimation.weighted_intervals import weighted_interval
-from faircount.estimation.weighted_law import WeightedGroup
-from faircount.mechanisms.count_law import FINEST_FIT, Channel, NoiseLaw, fit_noise
+from faircount.mechanisms.count_distribution import (
+    FINEST_FIT,
+    Channel,
+    NoiseDistribution,
+    fit_noise,
+)
 from faircount.mechanisms.decoys import coin_noise
 from faircount.mechanisms.laplace import laplace_noise
 from faircount.planning.plan import compare_mechanisms
 
-UNEVEN = NoiseLaw(-1, np.array([0.2, 0.5, 0.05, 0.25]))
-HALVES = NoiseLaw(-2, np.array([0.1, 0.2, 0.4, 0.1, 0.2]), scale=2)
+UNEVEN = NoiseDistribution(-1, np.array([0.2, 0.5, 0.05, 0.25]))
+HALVES = NoiseDistribution(-2, np.array([0.1, 0.2, 0.4, 0.1, 0.2]), scale=2)
 
 
-def every_noise(law: NoiseLaw, items: int) -> tuple[np.ndarray, np.ndarray]:
+def every_noise(distribution: NoiseDistribution, items: int) -> tuple[np.ndarray, np.ndarray]:
     """All vectors of independent noise, one per row, and their probabilities."""
-    vectors = np.array(list(product(law.values, repeat=items)))
-    weights = np.array([np.prod(row) for row in product(law.pmf, repeat=items)])
+    vectors = np.array(list(product(distribution.values, repeat=items)))
+    weights = np.array([np.prod(row) for row in product(distribution.pmf, repeat=items)])
     return vectors, weights
 
 
-@pytest.mark.parametrize("law", [UNEVEN, HALVES, coin_noise(3)], ids=["uneven", "halves", "coins"])
+@pytest.mark.parametrize(
+    "distribution", [UNEVEN, HALVES, coin_noise(3)], ids=["uneven", "halves", "coins"]
+)
 @pytest.mark.parametrize("items", [2, 3, 5])
-def test_the_fitted_law_is_that_of_all_noise_vectors(law: NoiseLaw, items: int) -> None:
-    vectors, weights = every_noise(law, items)
+def test_the_fitted_distribution_is_that_of_all_noise_vectors(
+    distribution: NoiseDistribution, items: int
+) -> None:
+    vectors, weights = every_noise(distribution, items)
     errors = vectors[:, 0] - vectors.mean(axis=1)
-    fitted = fit_noise(law, items)
+    fitted = fit_noise(distribution, items)
     steps = np.rint(errors * fitted.scale).astype(int) - fitted.low
     exact = np.bincount(steps, weights, minlength=fitted.pmf.size)
     assert fitted.pmf == pytest.approx(exact, abs=1e-15)
     assert fitted.mean == pytest.approx(0, abs=1e-12)
-    assert fitted.variance == pytest.approx(law.variance * (1 - 1 / items), rel=1e-12)
+    assert fitted.variance == pytest.approx(distribution.variance * (1 - 1 / items), rel=1e-12)
 
 
-def test_long_laws_are_transformed_with_the_same_result() -> None:
+def test_long_distributions_are_transformed_with_the_same_result() -> None:
     """By Fourier transforms, against the sum over the own noise of the tail of the others."""
-    law = laplace_noise(0.02, 1.3)
-    fitted = fit_noise(law, 30)
+    distribution = laplace_noise(0.02, 1.3)
+    fitted = fit_noise(distribution, 30)
     others = laplace_noise(0.02, 29 * 1.3)
     above = np.append(np.cumsum(others.pmf[::-1])[::-1], 0.0)
     for step in (-20_000, -3_000, 0, 1, 12_345):
         least = np.clip(
-            29 * (law.low + np.arange(law.pmf.size)) - step - others.low, 0, others.pmf.size
+            29 * (distribution.low + np.arange(distribution.pmf.size)) - step - others.low,
+            0,
+            others.pmf.size,
         )
-        exact = float((law.pmf * above[least]).sum())
+        exact = float((distribution.pmf * above[least]).sum())
         assert fitted.pmf[: step - fitted.low + 1].sum() == pytest.approx(exact, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("law", "counts"),
+    ("distribution", "counts"),
     [
         (coin_noise(6), (2, 7)),
         (UNEVEN, (0, 4, 1)),
@@ -64,22 +75,30 @@ def test_long_laws_are_transformed_with_the_same_result() -> None:
     ids=["two", "uneven", "halves", "four"],
 )
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
-def test_every_interval_covers_by_enumeration(law: NoiseLaw, counts: tuple, level: float) -> None:
+def test_every_interval_covers_by_enumeration(
+    distribution: NoiseDistribution, counts: tuple, level: float
+) -> None:
     """All outcomes of a survey: the probability that the interval holds the true count."""
     truth = np.array(counts)
-    vectors, weights = every_noise(law, truth.size)
+    vectors, weights = every_noise(distribution, truth.size)
     made = interval(
-        truth + vectors, Channel(1.0, noise=law), int(truth.sum()), level=level, known_total=True
+        truth + vectors,
+        Channel(1.0, noise=distribution),
+        int(truth.sum()),
+        level=level,
+        known_total=True,
     )
     covered = made.contains(truth / truth.sum())
     assert (weights @ covered >= level - 1e-12).all()
     # Intervals that covered much more than they say would be too wide; noise is coarse here.
-    least, most = fit_noise(law, truth.size).quantiles((1 - level) / 2)
+    least, most = fit_noise(distribution, truth.size).quantiles((1 - level) / 2)
     errors = vectors - vectors.mean(axis=1, keepdims=True)
     inside = (errors >= least - 1e-9) & (errors <= most + 1e-9)
     # An interval is also cut to [0, n], where its end may be the truth.
     assert (weights @ covered >= weights @ inside - 1e-12).all()
-    inner = (truth > law.values.max() * 2 + 1) & (truth < truth.sum() - law.values.max() * 2 - 1)
+    inner = (truth > distribution.values.max() * 2 + 1) & (
+        truth < truth.sum() - distribution.values.max() * 2 - 1
+    )
     assert (weights @ covered)[inner] == pytest.approx((weights @ inside)[inner])
 
 
@@ -163,7 +182,7 @@ def test_sums_whose_total_is_random_or_exact_are_left_alone(mechanism) -> None:
     assert np.array_equal(bounds.low, interval(sums, channel, 100).low)
 
 
-def test_laws_that_would_be_too_long_are_left_alone() -> None:
+def test_distributions_that_would_be_too_long_are_left_alone() -> None:
     noise = laplace_noise(0.01, 1)
     most = int(FINEST_FIT / noise.variance**0.5)
     channel = Channel(1.0, noise=noise)

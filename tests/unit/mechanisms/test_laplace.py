@@ -23,10 +23,10 @@ from faircount.core.errors import (
     ShareError,
 )
 from faircount.mechanisms.calibration import Requirements
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.exact_draws import ONE, PRECISE
-from faircount.mechanisms.laplace import Laplace, laplace_table, one_sided_law
+from faircount.mechanisms.laplace import Laplace, laplace_table, one_sided_distribution
 from faircount.sharing.field import to_signed
 from faircount.sharing.primes import is_prime
 
@@ -48,10 +48,10 @@ def fits(sample, low, pmf, alarm=1e-6):
 
 def convolve_weights(weights, terms):
     """The exact distribution of a sum of independent draws, in integers over 2^(128 terms)."""
-    law = np.array(weights, dtype=object)
-    total = law
+    distribution = np.array(weights, dtype=object)
+    total = distribution
     for _ in range(terms - 1):
-        total = np.convolve(total, law)
+        total = np.convolve(total, distribution)
     return total
 
 
@@ -67,14 +67,14 @@ def test_the_recurrence_is_the_convolution_of_two_negative_binomials(epsilon, h)
         single = [(1 - a) ** r]
         for x in range(math.ceil(400 / epsilon) + 120):
             single.append(single[-1] * a * (x + r) / (x + 1))
-        law = one_sided_law(epsilon, h, math.ceil(150 / epsilon) + 60)
+        distribution = one_sided_distribution(epsilon, h, math.ceil(150 / epsilon) + 60)
         for z in (0, 1, 2, 7, 60):
             direct = mpmath.fsum(low * high for low, high in zip(single, single[z:], strict=False))
-            assert abs(mpmath.mpf(str(law[z])) / direct - 1) < mpmath.mpf(10) ** -40
+            assert abs(mpmath.mpf(str(distribution[z])) / direct - 1) < mpmath.mpf(10) ** -40
 
 
 @pytest.mark.parametrize(("epsilon", "h"), [(1.0, 1), (1.0, 3), (0.3, 2)])
-def test_h_draws_add_up_to_the_two_sided_geometric_law(epsilon, h):
+def test_h_draws_add_up_to_the_two_sided_geometric_distribution(epsilon, h):
     table, _ = laplace_table(epsilon, h)
     total = convolve_weights(table.weights, h)
     with localcontext(PRECISE):
@@ -85,14 +85,14 @@ def test_h_draws_add_up_to_the_two_sided_geometric_law(epsilon, h):
             assert abs(Decimal(weight) / Decimal(ONE) ** h - ideal) < Decimal("1e-30")
 
 
-def test_the_distance_of_the_table_from_the_ideal_law_by_an_independent_sum():
+def test_the_distance_of_the_table_from_the_ideal_distribution_by_an_independent_sum():
     table, distance = laplace_table(1.0, 3)
     with localcontext(PRECISE):
-        law = one_sided_law(1.0, 3, 400)
+        distribution = one_sided_distribution(1.0, 3, 400)
         drawn = dict(zip(table.values, table.weights, strict=True))
         differences = Decimal(0)
         for z in range(-400, 401):
-            differences += abs(Decimal(drawn.get(z, 0)) / ONE - law[abs(z)])
+            differences += abs(Decimal(drawn.get(z, 0)) / ONE - distribution[abs(z)])
     # Total variation distance is half the sum of all differences.
     assert distance == pytest.approx(float(differences / 2), rel=1e-9, abs=0)
 
@@ -108,11 +108,11 @@ def test_the_delta_of_the_table_is_small_and_never_zero():
 def test_what_runs_is_private_up_to_the_delta_of_the_table(epsilon):
     """The hockey-stick divergence of the table's integers, for a shift by one count."""
     mechanism = Laplace(items=3, epsilon=epsilon, users=3, insiders=1)
-    law = convolve_weights(mechanism.table.weights, 2)
+    distribution = convolve_weights(mechanism.table.weights, 2)
     with localcontext(PRECISE):
         factor = (Decimal(epsilon) / 2).exp()
         whole = Decimal(ONE) ** 2
-        pairs = zip([0, *law], [*law, 0], strict=True)
+        pairs = zip([0, *distribution], [*distribution, 0], strict=True)
         exact = sum(max(Decimal(0), p - factor * q) for p, q in pairs) / whole
     claimed = mechanism.delta_at(epsilon / 2, insiders(1), Relation.ZERO_OUT)
     assert 0 < exact <= Decimal(claimed)
@@ -153,7 +153,7 @@ def test_the_promise_is_kept_against_the_insiders_it_was_made_for():
 
 
 def test_below_the_promised_epsilon_delta_is_that_of_randomized_response():
-    """A shift of the discrete Laplace law is a randomized response with e^(epsilon/2)."""
+    """A shift of the discrete Laplace distribution is a randomized response with e^(epsilon/2)."""
     mechanism = Laplace(items=3, epsilon=2, users=10)
     # Zero-out shifts one count and replace-one two of them, independently.
     keep = math.exp(1) / (1 + math.exp(1))
@@ -192,15 +192,15 @@ def test_the_remaining_guarantee_counts_the_noise_that_was_added():
 # Two items share one draw.
 
 
-def pair_law(mechanism: Laplace, unknown: int) -> dict[int, Fraction]:
-    """The law of x, the noise that `unknown` users add to one item and subtract from the other."""
+def pair_distribution(mechanism: Laplace, unknown: int) -> dict[int, Fraction]:
+    """The distribution of x, the noise that `unknown` users add to one item and subtract from the other."""
     weights = convolve_weights(mechanism.table.weights, unknown)
     middle = len(weights) // 2
     return {at - middle: Fraction(weight, ONE**unknown) for at, weight in enumerate(weights)}
 
 
 def hockey_stick(first: dict, second: dict, factor: Fraction) -> Fraction:
-    """Sum over all outcomes of what the first law exceeds `factor` times the second by."""
+    """Sum over all outcomes of what the first distribution exceeds `factor` times the second by."""
     gains = [mass - factor * second.get(outcome, 0) for outcome, mass in first.items()]
     return sum(gain for gain in gains if gain > 0)
 
@@ -215,7 +215,7 @@ def test_two_published_counts_are_as_private_as_stated(users, known, epsilon, sh
     `known` of the users collude; the mechanism is made for one of them.
     """
     mechanism = Laplace(items=2, epsilon=epsilon, users=users, insiders=1)
-    noise = pair_law(mechanism, users - known)
+    noise = pair_distribution(mechanism, users - known)
     stays = {(users - known + x, -x): mass for x, mass in noise.items()}
     moves = {(users - known - 1 + x, 1 - x): mass for x, mass in noise.items()}
     at = share * epsilon
@@ -234,7 +234,7 @@ def test_two_published_counts_are_as_private_as_stated(users, known, epsilon, sh
 def test_the_epsilon_of_a_pair_with_a_part_of_the_noise_is_half_of_twice():
     """epsilon' = laplace_epsilon(2 epsilon, share) / 2, by enumeration of the largest loss."""
     mechanism = Laplace(items=2, epsilon=1.0, users=5, insiders=1)
-    noise = pair_law(mechanism, 2)
+    noise = pair_distribution(mechanism, 2)
     largest = max(math.log(noise[x] / noise[x + 1]) for x in range(-40, 40))
     assert largest == pytest.approx(laplace_epsilon(2.0, 2 / 4) / 2, rel=1e-12)
     assert mechanism.remaining_guarantee(3).epsilon == pytest.approx(largest, rel=1e-12)
@@ -248,7 +248,7 @@ def test_several_surveys_of_two_items_compose_as_one_response_each():
         composed = fc.compose(*[mechanism] * 3, epsilon=epsilon).delta
         assert exact <= composed <= exact * 1.01 + 1e-4
         # Two independent counts of half the epsilon each would lose less at a small epsilon, so
-        # that this is not the same law.
+        # that this is not the same distribution.
         assert exact > 1.05 * compose_randomized_response(0.15, 6, epsilon=epsilon)
     made = Laplace.calibrate(Requirements(100, 2, 1.0, 1e-6, releases=12))
     assert 0.9e-6 < made.total_delta() <= 1e-6
@@ -277,7 +277,7 @@ def test_a_pair_has_a_quarter_of_the_variance_and_an_exact_total():
 
 def test_both_levels_draw_the_same_pair():
     mechanism = Laplace(items=2, epsilon=0.5, users=4, insiders=1)
-    law = mechanism.channel(4).noise
+    distribution = mechanism.channel(4).noise
     surveys = 4000
     batch = mechanism.for_batch(surveys)
     responses = batch.respond(np.zeros(4 * surveys, dtype=int), SeededStream(8))
@@ -285,8 +285,8 @@ def test_both_levels_draw_the_same_pair():
     views = signed.reshape(4, surveys, 2).sum(axis=0)
     rng = np.random.default_rng(9)
     drawn = np.array([mechanism.draw(np.array([4, 0]), rng) for _ in range(surveys)])
-    assert fits(views[:, 0] - 4, law.low, law.pmf)
-    assert fits(drawn[:, 0] - 4, law.low, law.pmf)
+    assert fits(views[:, 0] - 4, distribution.low, distribution.pmf)
+    assert fits(drawn[:, 0] - 4, distribution.low, distribution.pmf)
     assert (views.sum(axis=1) == 4).all()
     assert (drawn.sum(axis=1) == 4).all()
 
@@ -294,30 +294,30 @@ def test_both_levels_draw_the_same_pair():
 # From responses to estimates.
 
 
-def test_count_level_law_is_the_sum_of_the_users_tables():
+def test_count_level_distribution_is_the_sum_of_the_users_tables():
     mechanism = Laplace(items=2, epsilon=1, users=4, insiders=1)
     for included in (2, 4):
-        law = mechanism.channel(included).noise
+        distribution = mechanism.channel(included).noise
         exact = convolve_weights(mechanism.table.weights, included)
         inner = [float(Fraction(exact[len(exact) // 2 + z], ONE**included)) for z in range(-60, 61)]
-        assert law.pmf[-law.low - 60 : -law.low + 61] == pytest.approx(
+        assert distribution.pmf[-distribution.low - 60 : -distribution.low + 61] == pytest.approx(
             np.array(inner), rel=1e-9, abs=0
         )
 
 
 @pytest.mark.parametrize(("scale", "same"), [(1.0, True), (1.3, False)])
-def test_both_levels_draw_the_same_law_and_another_scale_is_noticed(scale, same):
+def test_both_levels_draw_the_same_distribution_and_another_scale_is_noticed(scale, same):
     items = 40_000
     users = 5
     promised = Laplace(items=items, epsilon=1, users=users, insiders=2)
     drawn = Laplace(items=items, epsilon=1 / scale, users=users, insiders=2)
-    law = promised.channel(users).noise
+    distribution = promised.channel(users).noise
     answers = np.arange(users)
     counts = np.bincount(answers, minlength=items)
     one_by_one = drawn.decode(drawn.total(drawn.respond(answers, SeededStream(1))), users)
     at_once = drawn.draw(counts, np.random.default_rng(2))
-    assert fits(one_by_one - counts, law.low, law.pmf) == same
-    assert fits(at_once - counts, law.low, law.pmf) == same
+    assert fits(one_by_one - counts, distribution.low, distribution.pmf) == same
+    assert fits(at_once - counts, distribution.low, distribution.pmf) == same
 
 
 def test_the_noise_has_mean_zero_exactly_and_estimates_are_unbiased():
@@ -344,7 +344,7 @@ def test_modulus_is_a_prime_that_noise_outgrows_once_in_2_60(epsilon, users, mis
     assert is_prime(q)
     assert q > users + 2 * reach
     half = np.exp(laplace_log_pmf(math.exp(-epsilon / 2), users / mechanism.h))
-    # The bound holds for the exact law, and three quarters of it would not.
+    # The bound holds for the exact distribution, and three quarters of it would not.
     half = half[half.size // 2 :]
     assert 30 * 2 * half[reach + 1 :].sum() < 2.0**-60 < 30 * 2 * half[int(0.75 * reach) :].sum()
     spread = np.exp(laplace_log_pmf(math.exp(-epsilon / 2), 30 * users / mechanism.h))
@@ -456,7 +456,7 @@ class Exact(Laplace):
 
 
 class NoNoise(Laplace):
-    """Another one with a law of its own, from which its errors follow."""
+    """Another one with a distribution of its own, from which its errors follow."""
 
     def channel(self, included):
         return Channel(1.0)

@@ -1,4 +1,4 @@
-"""Users' Laplace noise on sheets: its privacy by enumeration, its laws, and whole surveys."""
+"""Users' Laplace noise on sheets: its privacy by enumeration, its distributions, and whole surveys."""
 
 import math
 from fractions import Fraction
@@ -143,8 +143,8 @@ TINY = {
 }
 
 
-def tiny_law(mechanism: LaplaceSheets, cell: int) -> np.ndarray:
-    """The exact law of what one user draws for a cell, from its table."""
+def tiny_distribution(mechanism: LaplaceSheets, cell: int) -> np.ndarray:
+    """The exact distribution of what one user draws for a cell, from its table."""
     loss = mechanism._losses[cell]
     return laplace_table(2 * loss, 1)[0].probabilities
 
@@ -158,9 +158,9 @@ def test_the_largest_loss_of_every_pair_of_sheets_is_epsilon(name) -> None:
     window = 4
     logs = []
     for cell in range(mechanism.N):
-        law = tiny_law(mechanism, cell)
-        middle = law.size // 2
-        logs.append(np.log(law[middle - 2 * window : middle + 2 * window + 1]))
+        distribution = tiny_distribution(mechanism, cell)
+        middle = distribution.size // 2
+        logs.append(np.log(distribution[middle - 2 * window : middle + 2 * window + 1]))
     outcomes = np.array(list(product(range(-window, window + 1), repeat=mechanism.N)))
 
     def log_likelihood(cells: tuple[int, ...]) -> np.ndarray:
@@ -219,7 +219,9 @@ def test_exact_delta_below_epsilon_is_that_of_randomized_responses() -> None:
 
 @pytest.mark.parametrize("steps", [1, 2, 5])
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
-def test_a_number_that_moves_by_several_steps_loses_what_its_law_says(steps, epsilon) -> None:
+def test_a_number_that_moves_by_several_steps_loses_what_its_distribution_says(
+    steps, epsilon
+) -> None:
     pmf = np.exp(laplace_log_pmf(math.exp(-0.4), 1.0))
     moved = np.pad(pmf, (steps, 0))
     still = np.pad(pmf, (0, steps))
@@ -231,10 +233,10 @@ def test_a_number_that_moves_by_several_steps_loses_what_its_law_says(steps, eps
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 1.0])
 def test_a_fraction_of_the_noise_loses_most_in_the_middle(share) -> None:
-    """All points of the law: nowhere does a shift lose more than between 0 and the shift."""
+    """All points of the distribution: nowhere does a shift lose more than between 0 and the shift."""
     logs = laplace_log_pmf(math.exp(-0.7), share)
     for steps in (1, 3, 8):
-        # Without the ends, where the law is below 1e-60 and was cut off.
+        # Without the ends, where the distribution is below 1e-60 and was cut off.
         inner = logs[logs > -140]
         largest = float(np.abs(inner[steps:] - inner[:-steps]).max())
         assert laplace_shift_loss(0.7, share, steps) == pytest.approx(largest, rel=1e-9)
@@ -252,20 +254,20 @@ def test_what_remains_when_more_people_drop_out_than_were_allowed_for() -> None:
     assert sum(losses) < mechanism.remaining_guarantee(20).epsilon
 
 
-# --- noise and its laws
+# --- noise and its distributions
 
 
-def test_the_noise_of_all_users_has_the_law_of_every_cell() -> None:
+def test_the_noise_of_all_users_has_the_distribution_of_every_cell() -> None:
     """Six standard errors of a variance: about one false alarm in 10^7 over all cells."""
     mechanism = make_mechanism(users=5, epsilon=6.0)
     noise = mechanism.noise_in(5)
     runs = 3000
     drawn = mechanism.draw_noise(5 * runs, SeededStream(7)).reshape(runs, 5, -1).sum(axis=1)
     for cell, (number, block, _) in enumerate(mechanism.layout):
-        law = noise.raw_law(number, block)
-        fourth = float((law.pmf * law.values**4).sum())
-        slack = 6 * math.sqrt((fourth - law.variance**2) / runs)
-        assert abs(float((drawn[:, cell] ** 2).mean()) - law.variance) < slack
+        distribution = noise.raw_distribution(number, block)
+        fourth = float((distribution.pmf * distribution.values**4).sum())
+        slack = 6 * math.sqrt((fourth - distribution.variance**2) / runs)
+        assert abs(float((drawn[:, cell] ** 2).mean()) - distribution.variance) < slack
     # Cells are independent of each other.
     correlation = np.corrcoef(drawn.T) - np.eye(mechanism.N)
     assert np.abs(correlation).max() < 6 / math.sqrt(runs)
@@ -283,44 +285,46 @@ def test_the_noise_of_all_users_has_the_law_of_every_cell() -> None:
     ids=["yes", "one", "any", "most", "number"],
 )
 def test_known_standard_deviations_at_epsilon_1(question: Question, deviation: float) -> None:
-    """A continuous Laplace law of the same scale has sqrt(2) times it; two servers twice that."""
+    """A continuous Laplace distribution of the same scale has sqrt(2) times it; two servers twice that."""
     mechanism = make_mechanism((question,), users=101)
-    found = math.sqrt(mechanism.noise_in(100).raw_law(0).variance)
+    found = math.sqrt(mechanism.noise_in(100).raw_distribution(0).variance)
     assert found == pytest.approx(math.sqrt(2) * deviation, rel=0.05)
 
 
-def test_fitted_laws_are_those_of_all_combinations() -> None:
+def test_fitted_distributions_are_those_of_all_combinations() -> None:
     """The noise in one and in two of three fitted counts, summed over all outcomes."""
     mechanism = make_mechanism((OneOf(text="a", items=("1", "2", "3")),), epsilon=3.0, users=4)
     noise = mechanism.noise_in(3)
-    raw = noise.raw_law(0)
+    raw = noise.raw_distribution(0)
     kept = np.flatnonzero(raw.pmf > 1e-11)
     values = (raw.values[kept]).astype(int)
     for terms in (1, 2):
-        law = noise.law_of_sum(0, terms)
+        distribution = noise.distribution_of_sum(0, terms)
         sums: dict[int, float] = {}
         for places in product(range(kept.size), repeat=3):
             fitted = noise.fit(0, [int(values[place]) + 1 for place in places], 3)
             point = round(3 * (sum(fitted[:terms]) - terms))
             chance = math.prod(float(raw.pmf[kept[place]]) for place in places)
             sums[point] = sums.get(point, 0.0) + chance
-        step = 3 // law.scale
-        exact = {round(step * (law.low + at)): p for at, p in enumerate(law.pmf)}
+        step = 3 // distribution.scale
+        exact = {round(step * (distribution.low + at)): p for at, p in enumerate(distribution.pmf)}
         for point, chance in sums.items():
             if chance > 1e-8:
                 assert exact[point] == pytest.approx(chance, rel=1e-3)
-    assert noise.law(0).variance == pytest.approx(raw.variance * 2 / 3)
+    assert noise.distribution(0).variance == pytest.approx(raw.variance * 2 / 3)
 
 
 def test_scores_are_counted_from_the_middle_of_the_scale() -> None:
     """From scores 1 to 5 the variance would be 5.5 times as large."""
     question = ScaleCounts(text="a", items=tuple("12345"))
     noise = make_mechanism((question,), users=101).noise_in(100)
-    law = noise.law_of_scores(0, [-4, -2, 0, 2, 4])
-    assert law is not None
-    raw = noise.raw_law(0).variance
-    assert law.variance / 4 == pytest.approx(10 * raw)
-    assert 5.5 * law.variance / 4 == pytest.approx(raw * sum(score**2 for score in range(1, 6)))
+    distribution = noise.distribution_of_scores(0, [-4, -2, 0, 2, 4])
+    assert distribution is not None
+    raw = noise.raw_distribution(0).variance
+    assert distribution.variance / 4 == pytest.approx(10 * raw)
+    assert 5.5 * distribution.variance / 4 == pytest.approx(
+        raw * sum(score**2 for score in range(1, 6))
+    )
     # Fitted counts add up to the people, so that their origin does not matter any more.
     for scores in (np.arange(5) - 2.0, np.arange(5) + 1.0):
         assert noise.contrast_variance(0, scores) == pytest.approx(10 * raw)

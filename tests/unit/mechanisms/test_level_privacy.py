@@ -1,7 +1,7 @@
 """Privacy of hidden levels by complete enumeration of tiny surveys, and what planted holes cost.
 
-One person of known others has any answer and any level. The law of both tables is computed from the
-integer tables that a server draws from, so it is the law of what is drawn. The largest loss between
+One person of known others has any answer and any level. The distribution of both tables is computed from the
+integer tables that a server draws from, so it is the distribution of what is drawn. The largest loss between
 any two (answer, level) must be what is stated, and every planted hole must exceed it.
 """
 
@@ -47,7 +47,7 @@ POINTS = [
 ]
 
 
-def base_law(mechanism: ServerLevels) -> dict[tuple[int, ...], float]:
+def base_distribution(mechanism: ServerLevels) -> dict[tuple[int, ...], float]:
     """Probability of every noise of the first table, from its table of radii."""
     (noise,) = mechanism.noises
     (ball,) = noise.balls
@@ -69,16 +69,20 @@ def cell_pmf(mechanism: ServerLevels) -> dict[int, float]:
 @lru_cache(maxsize=1)
 def blocks() -> tuple[ServerLevels, dict, dict]:
     mechanism = make_mechanism()
-    return mechanism, base_law(mechanism), cell_pmf(mechanism)
+    return mechanism, base_distribution(mechanism), cell_pmf(mechanism)
 
 
-def largest_loss(law, other) -> float:
+def largest_loss(distribution, other) -> float:
     """Largest loss over all outcomes that are not at the edge of what is enumerated."""
-    return max(abs(math.log(law[at] / other[at])) for at in law if law[at] and other.get(at))
+    return max(
+        abs(math.log(distribution[at] / other[at]))
+        for at in distribution
+        if distribution[at] and other.get(at)
+    )
 
 
 def first_table(answer: int) -> dict[tuple[int, ...], float]:
-    """The law of the first table without the known others, well inside its range."""
+    """The distribution of the first table without the known others, well inside its range."""
     _, base, _ = blocks()
     seen = {}
     for point in POINTS:
@@ -93,12 +97,12 @@ def first_table(answer: int) -> dict[tuple[int, ...], float]:
 
 def second_table(answer: int, p: float) -> dict[tuple[int, ...], float]:
     _, _, cell = blocks()
-    law = {}
+    distribution = {}
     for point in itertools.product(range(-5, 6), repeat=ITEMS):
         outside = math.prod(cell[value] for value in point)
         inside = math.prod(cell[value - int(item == answer)] for item, value in enumerate(point))
-        law[point] = (1 - p) * outside + p * inside
-    return law
+        distribution[point] = (1 - p) * outside + p * inside
+    return distribution
 
 
 STATES = list(itertools.product(range(ITEMS), range(3)))
@@ -180,11 +184,11 @@ def test_a_charge_of_the_base_would_hide_what_the_weakest_level_loses() -> None:
         ((OneOf(text="Which?", items=("a", "b", "c")),), 7),
     ],
 )
-def test_verifier_shares_have_one_law_for_all_answers_and_levels(questions, q) -> None:
+def test_verifier_shares_have_one_distribution_for_all_answers_and_levels(questions, q) -> None:
     """All blinds of a small field, through the real proof and query.
 
     A server sees its own share of a report, which is uniform, and the other server's verifier
-    share. Together they tell the verifier value of the whole report and nothing else. Its law over
+    share. Together they tell the verifier value of the whole report and nothing else. Its distribution over
     all blinds is the same for every answer, inside or outside: so neither server learns anything
     about answer or level before the result is opened.
     """
@@ -198,7 +202,7 @@ def test_verifier_shares_have_one_law_for_all_answers_and_levels(questions, q) -
     )
     layout = ReportLayout(q, mechanism.answer_bits, 0, mechanism.constraints, 2)
     query = query_at(layout, query_point(layout, b"q" * 32))
-    laws = set()
+    distributions = set()
     sizes = [range(len(question.answers)) for question in questions]
     for sheet in itertools.product(*sizes):
         for is_inside in (False, True):
@@ -207,5 +211,5 @@ def test_verifier_shares_have_one_law_for_all_answers_and_levels(questions, q) -
             for blind in itertools.product(range(q), repeat=layout.degree):
                 report = prove(layout, bits, np.array(blind, dtype=dtype_for(q)))
                 seen.append(tuple(query.verifier_shares(report[None])[0].tolist()))
-            laws.add(tuple(sorted(seen)))
-    assert len(laws) == 1
+            distributions.add(tuple(sorted(seen)))
+    assert len(distributions) == 1

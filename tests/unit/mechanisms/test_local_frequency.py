@@ -27,47 +27,52 @@ from faircount.mechanisms.local_frequency import GRR, OUE, LocalFrequency
 ALARM = 1e-6
 BOTH = [GRR, OUE]
 EPSILONS = [0.01, 0.3, 1.0, 2.0, 5.0, 50.0]
-Law = dict[tuple[int, ...], Fraction]
+Distribution = dict[tuple[int, ...], Fraction]
 
 
-def law_of(mechanism: LocalFrequency, item: int) -> Law:
+def distribution_of(mechanism: LocalFrequency, item: int) -> Distribution:
     """Exact probability of every report, given as one count per item."""
     N = mechanism.N
-    law: Law = {}
+    distribution: Distribution = {}
     if isinstance(mechanism, GRR):
         for j in range(N):
             report = (0,) * j + (1,) + (0,) * (N - 1 - j)
-            law[report] = mechanism.window.own if j == item else mechanism.window.other
-        return law
+            distribution[report] = mechanism.window.own if j == item else mechanism.window.other
+        return distribution
     assert isinstance(mechanism, OUE)
     rates = [Fraction(mechanism.threshold, ONE)] * N
     rates[item] = Fraction(1, 2)
     for bits in product((0, 1), repeat=N):
         chances = (p if bit else 1 - p for bit, p in zip(bits, rates, strict=True))
-        law[bits] = math.prod(chances)
-    return law
+        distribution[bits] = math.prod(chances)
+    return distribution
 
 
-def sum_law(mechanism: LocalFrequency, items: list[int]) -> Law:
-    """Law of the report counts of users with these items: all combinations of their reports."""
-    law: Law = {(0,) * mechanism.N: Fraction(1)}
+def sum_distribution(mechanism: LocalFrequency, items: list[int]) -> Distribution:
+    """Distribution of the report counts of users with these items: all combinations of their reports."""
+    distribution: Distribution = {(0,) * mechanism.N: Fraction(1)}
     for item in items:
         # Convolve with the report of one more user.
-        following: Law = {}
-        for (sums, p), (report, r) in product(law.items(), law_of(mechanism, item).items()):
+        following: Distribution = {}
+        for (sums, p), (report, r) in product(
+            distribution.items(), distribution_of(mechanism, item).items()
+        ):
             after = tuple(a + b for a, b in zip(sums, report, strict=True))
             following[after] = following.get(after, Fraction(0)) + p * r
-        law = following
-    return law
+        distribution = following
+    return distribution
 
 
 @pytest.mark.parametrize("make", BOTH)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_two_output_ratio_exactly(make: type[LocalFrequency], epsilon: float) -> None:
     mechanism = make(items=3, epsilon=epsilon)
-    laws = [law_of(mechanism, item) for item in range(3)]
-    assert all(sum(law.values()) == 1 for law in laws)
-    worst = max(a[report] / b[report] for a, b, report in product(laws, laws, laws[0]))
+    distributions = [distribution_of(mechanism, item) for item in range(3)]
+    assert all(sum(distribution.values()) == 1 for distribution in distributions)
+    worst = max(
+        a[report] / b[report]
+        for a, b, report in product(distributions, distributions, distributions[0])
+    )
     with mpmath.workdps(150):
         ratio = mpmath.mpf(worst.numerator) / worst.denominator
         limit = mpmath.exp(mpmath.mpf(epsilon))
@@ -80,10 +85,10 @@ def test_two_output_ratio_exactly(make: type[LocalFrequency], epsilon: float) ->
 @pytest.mark.parametrize("asked", [0.0, 0.2, 0.9, 1.0, 3.0])
 def test_delta_is_the_enumerated_hockey_stick(make: type[LocalFrequency], asked: float) -> None:
     mechanism = make(items=4, epsilon=1.0)
-    laws = [law_of(mechanism, item) for item in range(4)]
+    distributions = [distribution_of(mechanism, item) for item in range(4)]
     growth = exp_rounded_down(asked)
     stick = Fraction(0)
-    for a, b in product(laws, repeat=2):
+    for a, b in product(distributions, repeat=2):
         stick = max(stick, sum(max(Fraction(0), a[x] - growth * b[x]) for x in a))
     assert mechanism.divergence(growth) == stick
     stated = mechanism.delta_at(asked, COLLECTOR, Relation.REPLACE_ONE)
@@ -101,13 +106,15 @@ def test_three_reports_of_one_user_compose_to_the_enumerated_delta(
 ) -> None:
     """The mechanism's own distribution; a randomized response of the same epsilon reveals more."""
     mechanism = make(items=4, epsilon=per_report)
-    first = law_of(mechanism, 0)
-    second = law_of(mechanism, 1)
+    first = distribution_of(mechanism, 0)
+    second = distribution_of(mechanism, 1)
     growth = exp_rounded_down(asked)
     truth = Fraction(0)
     # All triples of reports, with their exact probabilities under both answers.
     for reports in product(first, repeat=3):
-        one, other = (math.prod(law[x] for x in reports) for law in (first, second))
+        one, other = (
+            math.prod(distribution[x] for x in reports) for distribution in (first, second)
+        )
         truth += max(Fraction(0), one - growth * other)
     stated = mechanism.compose_reports(3, epsilon=asked)
     assert truth <= Fraction(stated)
@@ -122,10 +129,11 @@ def test_the_estimate_is_unbiased_and_has_the_stated_variance(make: type[LocalFr
     items = [0, 1, 1] if make is GRR else [0, 1]
     mechanism = make(items=3, epsilon=0.8)
     n = len(items)
-    law = sum_law(mechanism, items)
+    distribution = sum_distribution(mechanism, items)
     truth = np.bincount(items, minlength=3) / n
     outcomes = [
-        (float(p), mechanism.estimate(mechanism.decode(np.array(s), n), n)) for s, p in law.items()
+        (float(p), mechanism.estimate(mechanism.decode(np.array(s), n), n))
+        for s, p in distribution.items()
     ]
     mean = sum(p * estimate for p, estimate in outcomes)
     spread = sum(p * (estimate - truth) ** 2 for p, estimate in outcomes)
@@ -139,9 +147,13 @@ def test_the_channel_inverts_exactly_in_rationals() -> None:
         channel = mechanism.channel(10)
         hit = channel.hit
         miss = channel.miss
-        law = law_of(mechanism, 2)
-        assert sum(p for report, p in law.items() if report[2]) == pytest.approx(hit, rel=1e-15)
-        assert sum(p for report, p in law.items() if report[5]) == pytest.approx(miss, rel=1e-15)
+        distribution = distribution_of(mechanism, 2)
+        assert sum(p for report, p in distribution.items() if report[2]) == pytest.approx(
+            hit, rel=1e-15
+        )
+        assert sum(p for report, p in distribution.items() if report[5]) == pytest.approx(
+            miss, rel=1e-15
+        )
     assert not GRR(items=7, epsilon=1).channel(10).independent
     # Every bit of a unary encoding is drawn on its own.
     assert OUE(items=7, epsilon=1).channel(10).independent
@@ -162,9 +174,9 @@ def test_textbook_numbers() -> None:
     assert grr.variance(rare)[1] == pytest.approx((e + 28) / (1000 * (e - 1) ** 2), rel=1e-13)
 
 
-def alarm(observed: NDArray[np.int64], law: NDArray[np.float64]) -> float:
+def alarm(observed: NDArray[np.int64], distribution: NDArray[np.float64]) -> float:
     """p-value of a chi-square test; rare outcomes are merged."""
-    expected = law * observed.sum()
+    expected = distribution * observed.sum()
     # Outcomes that are expected less than ten times share a cell.
     common = expected >= 10
     seen = observed[common]
@@ -178,17 +190,20 @@ def alarm(observed: NDArray[np.int64], law: NDArray[np.float64]) -> float:
 
 
 def outcomes(mechanism: LocalFrequency, items: list[int], aggregates: NDArray[np.int64]) -> float:
-    """p-value of many aggregates against their exact joint law."""
-    law = sum_law(mechanism, items)
+    """p-value of many aggregates against their exact joint distribution."""
+    distribution = sum_distribution(mechanism, items)
     seen = Counter(map(tuple, aggregates.tolist()))
-    assert set(seen) <= set(law)
+    assert set(seen) <= set(distribution)
     return alarm(
-        np.array([seen[report] for report in law]), np.array([float(p) for p in law.values()])
+        np.array([seen[report] for report in distribution]),
+        np.array([float(p) for p in distribution.values()]),
     )
 
 
 @pytest.mark.parametrize("make", BOTH)
-def test_count_level_and_per_user_have_the_exact_joint_law(make: type[LocalFrequency]) -> None:
+def test_count_level_and_per_user_have_the_exact_joint_distribution(
+    make: type[LocalFrequency],
+) -> None:
     mechanism = make(items=3, epsilon=1.0)
     items = [0, 1, 1]
     runs = 12_000

@@ -42,19 +42,19 @@ class Word(Entropy):
         out[:] = np.full(out.size // 8, self.word, dtype=np.uint64).view(np.uint8)
 
 
-def law_of(mechanism: LocalMean, x: float) -> list[Fraction]:
+def distribution_of(mechanism: LocalMean, x: float) -> list[Fraction]:
     """Probability of every cell given the value, rounding included, exactly."""
     window = mechanism.window
     steps = mechanism.steps
     position = (Fraction(x) + 1) / 2 * steps
     low = min(int(position), steps - 1)
-    law = [Fraction(0)] * window.cells
+    distribution = [Fraction(0)] * window.cells
     # The window starts at one of two neighbouring cells, by the random rounding.
     for start, share in ((low, low + 1 - position), (low + 1, position - low)):
         for cell in range(window.cells):
             in_window = start <= cell < start + window.width
-            law[cell] += share * (window.own if in_window else window.other)
-    return law
+            distribution[cell] += share * (window.own if in_window else window.other)
+    return distribution
 
 
 def hockey_stick(p: list[Fraction], q: list[Fraction], growth: Fraction) -> Fraction:
@@ -70,11 +70,11 @@ def report(mechanism: LocalMean, cell: int) -> Fraction:
 @pytest.mark.parametrize("mechanism", SMALL, ids=str)
 @pytest.mark.parametrize("x", VALUES)
 def test_unbiased_exactly_and_variance_exactly(mechanism: LocalMean, x: float) -> None:
-    law = law_of(mechanism, x)
-    numbers = [report(mechanism, cell) for cell in range(len(law))]
-    assert sum(law) == 1
-    assert sum(p * y for p, y in zip(law, numbers, strict=True)) == Fraction(x)
-    variance = sum(p * (y - Fraction(x)) ** 2 for p, y in zip(law, numbers, strict=True))
+    distribution = distribution_of(mechanism, x)
+    numbers = [report(mechanism, cell) for cell in range(len(distribution))]
+    assert sum(distribution) == 1
+    assert sum(p * y for p, y in zip(distribution, numbers, strict=True)) == Fraction(x)
+    variance = sum(p * (y - Fraction(x)) ** 2 for p, y in zip(distribution, numbers, strict=True))
     assert mechanism.report_variance(np.array([x]))[0] == pytest.approx(float(variance), rel=1e-12)
     c0, c1 = mechanism.variance_coefficients
     assert float(variance) <= (c0 + c1 * x**2) * (1 + 1e-12)
@@ -82,9 +82,9 @@ def test_unbiased_exactly_and_variance_exactly(mechanism: LocalMean, x: float) -
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=str)
 def test_two_output_ratio_and_delta_exactly(mechanism: LocalMean) -> None:
-    laws = [law_of(mechanism, x) for x in VALUES]
+    distributions = [distribution_of(mechanism, x) for x in VALUES]
     worst = Fraction(0)
-    for p, q in product(laws, repeat=2):
+    for p, q in product(distributions, repeat=2):
         worst = max(worst, *(a / b for a, b in zip(p, q, strict=True)))
     with mpmath.workdps(150):
         ratio = mpmath.mpf(worst.numerator) / worst.denominator
@@ -96,7 +96,7 @@ def test_two_output_ratio_and_delta_exactly(mechanism: LocalMean) -> None:
         exp_rounded_down(mechanism.epsilon),
     ):
         # The maximum is reached at x = -1 against x = 1.
-        divergences = [hockey_stick(p, q, growth) for p, q in product(laws, repeat=2)]
+        divergences = [hockey_stick(p, q, growth) for p, q in product(distributions, repeat=2)]
         assert mechanism.divergence(growth) == max(divergences)
 
 
@@ -107,8 +107,8 @@ def test_two_reports_of_one_user_compose_to_the_enumerated_delta(
 ) -> None:
     asked = 2 * mechanism.epsilon * part
     growth = exp_rounded_down(asked)
-    low = law_of(mechanism, -1.0)
-    high = law_of(mechanism, 1.0)
+    low = distribution_of(mechanism, -1.0)
+    high = distribution_of(mechanism, 1.0)
     # The joint distributions of two independent reports.
     both_low = [a * b for a, b in product(low, repeat=2)]
     both_high = [a * b for a, b in product(high, repeat=2)]
@@ -121,8 +121,8 @@ def test_two_reports_of_one_user_compose_to_the_enumerated_delta(
 @pytest.mark.parametrize("mechanism", SMALL, ids=str)
 def test_the_estimate_of_two_users_by_enumeration(mechanism: LocalMean) -> None:
     values = np.array([-0.7, 0.4])
-    first = law_of(mechanism, values[0])
-    second = law_of(mechanism, values[1])
+    first = distribution_of(mechanism, values[0])
+    second = distribution_of(mechanism, values[1])
     mean = 0.0
     spread = 0.0
     for (i, p), (j, q) in product(enumerate(first), enumerate(second)):
@@ -163,7 +163,7 @@ def test_duchi_is_the_textbook_method() -> None:
     assert float(report(duchi, 1)) == pytest.approx(bound, rel=1e-15)
     assert report(duchi, 0) == -report(duchi, 1)
     for x in VALUES:
-        assert float(law_of(duchi, x)[1]) == pytest.approx(
+        assert float(distribution_of(duchi, x)[1]) == pytest.approx(
             0.5 + x * (e - 1) / (2 * (e + 1)), rel=1e-14
         )
     assert duchi.variance_coefficients == pytest.approx((bound**2, -1))
@@ -209,29 +209,29 @@ def test_the_affine_variance_is_short_by_the_rounding_alone() -> None:
     assert slack.max() < 1e-5
 
 
-def alarm(observed: NDArray[np.int64], law: list[Fraction]) -> float:
-    expected = np.array([float(p) for p in law]) * observed.sum()
+def alarm(observed: NDArray[np.int64], distribution: list[Fraction]) -> float:
+    expected = np.array([float(p) for p in distribution]) * observed.sum()
     return float(stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue)
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=str)
-def test_reports_have_the_exact_law(mechanism: LocalMean) -> None:
+def test_reports_have_the_exact_distribution(mechanism: LocalMean) -> None:
     n = 100_000
     cells = mechanism.window.cells
     for x in (-1.0, 0.1, 0.875):
         reports = mechanism.respond(np.full(n, x), SeededStream(21))
         assert reports.min() >= 0
-        assert alarm(np.bincount(reports, minlength=cells), law_of(mechanism, x)) > ALARM
+        assert alarm(np.bincount(reports, minlength=cells), distribution_of(mechanism, x)) > ALARM
     # Planted: a privacy loss that is 30% larger than promised.
     planted = type(mechanism)(epsilon=mechanism.epsilon * 1.3)
     if isinstance(mechanism, PM):
         planted = PM(epsilon=mechanism.epsilon * 1.3, cells=cells)
     if planted.window.width == mechanism.window.width:
         off = planted.respond(np.full(n, 0.875), SeededStream(22))
-        assert alarm(np.bincount(off, minlength=cells), law_of(mechanism, 0.875)) < ALARM
+        assert alarm(np.bincount(off, minlength=cells), distribution_of(mechanism, 0.875)) < ALARM
     # Planted: another value.
     shifted = mechanism.respond(np.full(n, 0.875 - 0.1), SeededStream(23))
-    assert alarm(np.bincount(shifted, minlength=cells), law_of(mechanism, 0.875)) < ALARM
+    assert alarm(np.bincount(shifted, minlength=cells), distribution_of(mechanism, 0.875)) < ALARM
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_mean_square_is_unbiased_before_clipping() -> None:
     pm = PM(epsilon=1.0, cells=512)
     c0, c1 = pm.variance_coefficients
     for x in (0.0, 0.5, 1.0):
-        second = sum(p * report(pm, cell) ** 2 for cell, p in enumerate(law_of(pm, x)))
+        second = sum(p * report(pm, cell) ** 2 for cell, p in enumerate(distribution_of(pm, x)))
         assert (float(second) - c0) / (1 + c1) == pytest.approx(x**2, abs=2e-5)
 
 
@@ -305,17 +305,19 @@ def test_mean_square_stays_within_zero_and_one(mechanism: LocalMean) -> None:
         assert mechanism.noise_variance(sums, len(cells)) > 0
 
 
-def test_duchi_draw_has_the_exact_law() -> None:
+def test_duchi_draw_has_the_exact_distribution() -> None:
     duchi = Duchi(epsilon=1.0)
     values = np.array([0.5, 0.5, -1.0])
     rng = np.random.default_rng(51)
-    law = np.array([1.0])
+    distribution = np.array([1.0])
     for x in values:
-        law = np.convolve(law, [float(p) for p in law_of(duchi, x)])
+        distribution = np.convolve(distribution, [float(p) for p in distribution_of(duchi, x)])
     seen = np.bincount([duchi.draw(values, rng).total for _ in range(20_000)], minlength=4)
-    assert stats.chisquare(seen, law * seen.sum() / law.sum()).pvalue > ALARM
-    # Planted: the mirrored law.
-    assert stats.chisquare(seen, law[::-1] * seen.sum() / law.sum()).pvalue < ALARM
+    assert stats.chisquare(seen, distribution * seen.sum() / distribution.sum()).pvalue > ALARM
+    # Planted: the mirrored distribution.
+    assert (
+        stats.chisquare(seen, distribution[::-1] * seen.sum() / distribution.sum()).pvalue < ALARM
+    )
 
 
 def test_sums_are_whole_numbers_for_a_hundred_million_users() -> None:

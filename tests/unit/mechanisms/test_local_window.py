@@ -145,7 +145,7 @@ def script_window(users: int, own: tuple[int, int], other: tuple[int, int], insi
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_divergence_is_the_largest_over_all_pairs(cells: int, width: int, epsilon: float) -> None:
     window = Window(cells, width, epsilon)
-    laws = [law(window, start) for start in range(cells - width + 1)]
+    distributions = [distribution(window, start) for start in range(cells - width + 1)]
     for growth in (
         Fraction(1),
         exp_rounded_down(epsilon / 2),
@@ -153,14 +153,14 @@ def test_divergence_is_the_largest_over_all_pairs(cells: int, width: int, epsilo
         Fraction(10**4),
     ):
         largest = Fraction(0)
-        for p, q in product(laws, repeat=2):
+        for p, q in product(distributions, repeat=2):
             terms = [max(Fraction(0), a - growth * b) for a, b in zip(p, q, strict=True)]
             largest = max(largest, sum(terms))
         assert window.divergence(growth) == largest
     assert window.divergence(exp_rounded_down(epsilon)) == 0
 
 
-def law(window: Window, start: int) -> list[Fraction]:
+def distribution(window: Window, start: int) -> list[Fraction]:
     """Probabilities of all cells when the user's window begins at `start`."""
     after = window.cells - window.width - start
     return [window.other] * start + [window.own] * window.width + [window.other] * after
@@ -174,7 +174,7 @@ def test_simulate_is_the_same_mixture() -> None:
     assert uniform + window.excess == window.own
     drawn = window.simulate(np.full(200_000, 2), np.random.default_rng(3))
     shares = np.bincount(drawn, minlength=7) / drawn.size
-    expected = np.array(law(window, 2), dtype=np.float64)
+    expected = np.array(distribution(window, 2), dtype=np.float64)
     assert np.all(np.abs(shares - expected) < 6 * np.sqrt(expected / drawn.size))
 
 

@@ -105,7 +105,7 @@ def test_a_coin_is_fair_whatever_its_sender_chose() -> None:
     mechanism = fc.PlacedCoins(items=2, users=2, coins=2, insiders=0)
     order = bytes(16)
     fair = {heads: math.comb(2, heads) / 4 for heads in range(3)}
-    law = {(a, b): fair[a] * fair[b] for a, b in product(fair, fair)}
+    distribution = {(a, b): fair[a] * fair[b] for a, b in product(fair, fair)}
     for sent in product((0, 1), repeat=4):
         rows = np.hstack([np.eye(2, dtype=np.int64), np.array(sent).reshape(2, 2)]).astype(np.uint8)
         opened: Counter[tuple[int, ...]] = Counter()
@@ -114,7 +114,7 @@ def test_a_coin_is_fair_whatever_its_sender_chose() -> None:
             placement = mechanism.place_coins(script, 2)
             total = mechanism.add_up(mechanism.tally([rows]), placement, constants=True)
             opened[tuple((total.astype(int) - 1).tolist())] += 1
-        assert {heads: count / 16 for heads, count in opened.items()} == law
+        assert {heads: count / 16 for heads, count in opened.items()} == distribution
     biased = Placement(
         *(getattr(placement, name) for name in ("user", "coin")), np.zeros((2, 2), dtype=bool)
     )
@@ -206,12 +206,12 @@ def noise_of_one_server(made: ProvenMechanism) -> dict[int, float]:
     return {x: math.comb(made.D, x) / 2**made.D for x in range(made.D + 1)}
 
 
-def divergence(law: dict[int, float], epsilon: float) -> float:
+def divergence(distribution: dict[int, float], epsilon: float) -> float:
     """One count up and another one down, both with this noise."""
-    low = min(law) - 1
-    high = max(law) + 1
-    same = np.array([law.get(z, 0.0) for z in range(low, high + 1)])
-    up = np.array([law.get(z - 1, 0.0) for z in range(low, high + 1)])
+    low = min(distribution) - 1
+    high = max(distribution) + 1
+    same = np.array([distribution.get(z, 0.0) for z in range(low, high + 1)])
+    up = np.array([distribution.get(z - 1, 0.0) for z in range(low, high + 1)])
     return float(np.maximum(0, np.outer(up, same) - math.exp(epsilon) * np.outer(same, up)).sum())
 
 
@@ -233,19 +233,21 @@ def test_the_guarantee_is_exact_for_the_noise_of_the_one_other_server(
     "made",
     [fc.ServerLaplace(items=2, users=5, epsilon=0.7), fc.ServerCoins(items=2, users=5, coins=9)],
 )
-def test_estimates_use_the_law_of_both_servers_noise_together(made: ProvenMechanism) -> None:
+def test_estimates_use_the_distribution_of_both_servers_noise_together(
+    made: ProvenMechanism,
+) -> None:
     one = noise_of_one_server(made)
     line = np.array([one.get(z, 0.0) for z in range(min(one), max(one) + 1)])
     both = np.convolve(line, line)
-    law = made.channel(5).noise
-    assert law is not None
-    found = {int(z): float(p) for z, p in zip(law.values, law.pmf, strict=True)}
-    # The sum of two draws has the convolution of the law with itself.
+    distribution = made.channel(5).noise
+    assert distribution is not None
+    found = {int(z): float(p) for z, p in zip(distribution.values, distribution.pmf, strict=True)}
+    # The sum of two draws has the convolution of the distribution with itself.
     for at, chance in enumerate(both):
         assert found.get(2 * min(one) + at, 0.0) == pytest.approx(
             float(chance), rel=1e-9, abs=1e-15
         )
-    assert law.variance == pytest.approx(
+    assert distribution.variance == pytest.approx(
         {"server-laplace": 4 * a_over(0.7), "server-coins": 9 / 2}[made.name]
     )
 

@@ -9,7 +9,7 @@ import faircount as fc
 from faircount.accounting.guarantee import Adversary, insiders
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, FaircountError, ParameterError
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 from faircount.mechanisms.two_stage import TwoStageResponse, TwoStageSum
 
 
@@ -82,7 +82,7 @@ def test_sums_of_the_wrong_shape_are_refused() -> None:
         lambda: Channel(0.2, 0.2),
         lambda: Channel(1.5),
         lambda: Channel(math.nan),
-        lambda: NoiseLaw(0, np.array([math.nan, 1.0])),
+        lambda: NoiseDistribution(0, np.array([math.nan, 1.0])),
     ],
 )
 def test_extreme_parameters_are_refused_in_words(make) -> None:  # type: ignore[no-untyped-def]

@@ -15,7 +15,7 @@ from faircount.core.errors import MalformedError, ParameterError
 from faircount.mechanisms import registry
 from faircount.mechanisms.base import FrequencyMechanism, check_range
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 from faircount.mechanisms.decoys import count_heads
 from faircount.mechanisms.local_mean import LocalMean
 from faircount.mechanisms.secret_shared import DerivedParameters, NoiseMechanism, one_hot
@@ -66,7 +66,7 @@ class EvenCoins(NoiseMechanism):
 
     def channel(self, included: int) -> Channel:
         coins = self.per_user * included
-        return Channel(1.0, noise=NoiseLaw(0, binom.pmf(np.arange(coins + 1), coins, 0.5)))
+        return Channel(1.0, noise=NoiseDistribution(0, binom.pmf(np.arange(coins + 1), coins, 0.5)))
 
     def delta_at(self, epsilon, adversary, relation):
         return decoys_delta(self.per_user * self.unknown_users(adversary), epsilon, relation)

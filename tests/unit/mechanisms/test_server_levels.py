@@ -92,7 +92,9 @@ def test_the_second_table_has_no_known_total() -> None:
         half = mechanism.scaled_halves[number] / 2**128
         a = np.exp(-half)
         variance = 2 * a / (1 - a) ** 2
-        assert mechanism.second_law(number).variance == pytest.approx(2 * variance, rel=1e-9)
+        assert mechanism.second_distribution(number).variance == pytest.approx(
+            2 * variance, rel=1e-9
+        )
         # Six standard errors of the variance of 600 sums: about one false alarm in 10^8.
         spread = cells.sum(axis=1).var() / (cells.shape[1] * variance)
         assert abs(spread - 1) < 6 * np.sqrt(5 / 600)

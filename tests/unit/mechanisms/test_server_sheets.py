@@ -114,8 +114,12 @@ def test_both_servers_draw_the_whole_noise_for_all_cells() -> None:
     mechanism = make_mechanism(users=5)
     one = mechanism.server_noise(SeededStream(1))
     assert one.shape == (mechanism.N,)
-    spread = [mechanism.noise_in(5).law(number).variance for number in range(len(QUESTIONS))]
-    alone = [mechanism._noise_of_one.law(number).variance for number in range(len(QUESTIONS))]
+    spread = [
+        mechanism.noise_in(5).distribution(number).variance for number in range(len(QUESTIONS))
+    ]
+    alone = [
+        mechanism._noise_of_one.distribution(number).variance for number in range(len(QUESTIONS))
+    ]
     assert spread == pytest.approx([2 * variance for variance in alone])
 
 
@@ -229,11 +233,11 @@ def test_the_noise_of_one_question_adds_up_to_zero(items) -> None:
     draws = np.array([mechanism.server_noise(SeededStream(seed)) for seed in range(2000)])
     assert not draws.sum(axis=1).any()
     # Six standard errors of a variance: about one false alarm in 10^8.
-    law = mechanism.single_server_channel.noise
-    assert law is not None
-    fourth = float((law.pmf * law.values**4).sum())
-    slack = 6 * np.sqrt((fourth - law.variance**2) / len(draws))
-    assert np.abs(draws.var(axis=0) - law.variance).max() < slack
+    distribution = mechanism.single_server_channel.noise
+    assert distribution is not None
+    fourth = float((distribution.pmf * distribution.values**4).sum())
+    slack = 6 * np.sqrt((fourth - distribution.variance**2) / len(draws))
+    assert np.abs(draws.var(axis=0) - distribution.variance).max() < slack
 
 
 def test_a_survey_of_one_question_asks_it_as_a_questionnaire() -> None:

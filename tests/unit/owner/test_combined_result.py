@@ -64,12 +64,12 @@ def test_the_noise_of_several_questionnaires_adds_up() -> None:
     parts = [sheets(asked, 0.5, 40), sheets(asked, 2.0, 60)]
     pooled = PooledNoise(parts)
     for number in range(2):
-        law = pooled.law(number)
-        laws = [part.law(number) for part in parts]
-        assert law.variance == pytest.approx(sum(one.variance for one in laws))
-        by_hand = np.convolve(laws[0].pmf, laws[1].pmf)
-        middle = laws[0].low + laws[1].low
-        assert law.pmf[0 - law.low] == pytest.approx(by_hand[0 - middle])
+        distribution = pooled.distribution(number)
+        distributions = [part.distribution(number) for part in parts]
+        assert distribution.variance == pytest.approx(sum(one.variance for one in distributions))
+        by_hand = np.convolve(distributions[0].pmf, distributions[1].pmf)
+        middle = distributions[0].low + distributions[1].low
+        assert distribution.pmf[0 - distribution.low] == pytest.approx(by_hand[0 - middle])
     assert pooled.answer_epsilon(0) == parts[1].answer_epsilon(0)
     with pytest.raises(ParameterError, match="different questions"):
         PooledNoise([parts[0], sheets(ONE, 1.0, 30)])

@@ -42,7 +42,7 @@ def test_laplace_releases_are_randomized_responses() -> None:
     ).epsilon == pytest.approx(0.6, abs=1e-3)
 
 
-def test_local_reports_compose_by_their_own_law() -> None:
+def test_local_reports_compose_by_their_own_distribution() -> None:
     made = fc.GRR(items=30, epsilon=1.0)
     truth = made.compose_reports(6, epsilon=3.0)
     assert truth <= fc.compose(*[made] * 6, epsilon=3.0).delta <= truth * (1 + 1e-4) + 1e-12
@@ -186,7 +186,7 @@ def responses_delta(epsilon: float, count: int, at: float) -> mpmath.mpf:
 
 
 @pytest.mark.parametrize(("releases", "least", "most"), [(120, 63, 63.2), (200, 93, 93.3)])
-def test_many_laplace_releases_cost_what_their_law_costs(
+def test_many_laplace_releases_cost_what_their_distribution_costs(
     releases: int, least: float, most: float
 ) -> None:
     """The cost of finite tables grew with e^epsilon: 120 releases cost epsilon 120."""
@@ -215,9 +215,9 @@ def test_two_releases_by_enumeration_of_the_integers_that_are_drawn_from(
     """At and beyond the sum of both epsilons only the finite tables are left of delta."""
     made = fc.Laplace(items=items, users=users, epsilon=epsilon, insiders=1)
     table = np.array(made.table.weights, dtype=object)
-    law = reduce(np.convolve, [table] * (users - 1)).tolist()
+    distribution = reduce(np.convolve, [table] * (users - 1)).tolist()
     # A replaced answer moves x by one in a pair, and otherwise two counts by one each.
-    moved = list(zip([0, *law], [*law, 0], strict=True))
+    moved = list(zip([0, *distribution], [*distribution, 0], strict=True))
     counts = 2 if items == 2 else 4
     whole = Decimal(ONE) ** ((users - 1) * counts)
     outcomes = []

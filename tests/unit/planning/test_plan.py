@@ -110,7 +110,7 @@ def test_local_mechanisms_spend_the_whole_budget_over_releases(
     assert more.compose_reports(releases, epsilon=1.0) > delta
 
 
-def test_grr_passes_oue_once_both_are_accounted_for_by_their_own_laws() -> None:
+def test_grr_passes_oue_once_both_are_accounted_for_by_their_own_distributions() -> None:
     """With 12 items and 52 releases, taken for randomized response, GRR looked 1.3 times worse."""
     made = compare_mechanisms(1000, 12, 1.0, 1e-6, releases=52)
     assert option_named(made, "grr").standard_error < option_named(made, "oue").standard_error

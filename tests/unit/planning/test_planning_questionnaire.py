@@ -152,8 +152,8 @@ def test_questions_alike_share_a_group_and_unlike_ones_do_not() -> None:
 def test_the_errors_are_exact_at_the_epsilon_that_is_used() -> None:
     plan = make_plan(make_form([one(5, target=50), yes(1)]), 200, 0.7)
     for number, line in enumerate(plan.lines):
-        law = plan.mechanism.law(number)
-        assert line.half_width == 100 * law.half_width(0.95) / 200
+        distribution = plan.mechanism.distribution(number)
+        assert line.half_width == 100 * distribution.half_width(0.95) / 200
     assert plan.lines[0].is_met
     assert plan.lines[1].target is None
 

@@ -1,6 +1,6 @@
 """What the servers and colluding clients see, exactly: all runs of tiny surveys, by the real roles.
 
-Cryptography and masks are ideal. The law of a view may depend on the answers only as the stated
+Cryptography and masks are ideal. The distribution of a view may depend on the answers only as the stated
 guarantee allows, and a participant who was dropped must leave no trace at all. Signatures are
 replaced by hashes, which hide nothing and are faster.
 """
@@ -118,7 +118,7 @@ def test_views_depend_on_the_answers_only_as_the_guarantee_allows(topology, q) -
     """Sampling with phi = 1, and another holder of every item: 1 and 2 hold one each, 0 either."""
     mechanism = Tiny(items=2, users=3, p=0.25, floor=1, q=q)
     enumerator = make_enumerator(topology, mechanism)
-    one, other = (enumerator.law((item, 0, 1), run_all, [(1,), (2,)]) for item in (0, 1))
+    one, other = (enumerator.distribution((item, 0, 1), run_all, [(1,), (2,)]) for item in (0, 1))
     for epsilon in EPSILONS:
         allowed = {
             who: mechanism.guarantee(epsilon=epsilon, adversary=who).delta
@@ -126,8 +126,10 @@ def test_views_depend_on_the_answers_only_as_the_guarantee_allows(topology, q) -
         }
         assert excess(one.s1, other.s1, epsilon) <= allowed[S1] + SAME
         assert excess(one.s2, other.s2, epsilon) <= allowed[S2] + SAME
-        for who, law in one.coalitions.items():
-            assert excess(law, other.coalitions[who], epsilon) <= allowed[insiders(1)] + SAME
+        for who, distribution in one.coalitions.items():
+            assert (
+                excess(distribution, other.coalitions[who], epsilon) <= allowed[insiders(1)] + SAME
+            )
         # The servers see no more than any reader of the result, and the bound is not idle.
         public = excess(one.reader, other.reader, epsilon)
         assert public > 0 or epsilon > 0
@@ -140,17 +142,17 @@ def test_decoys_hide_all_neighbours_from_everybody() -> None:
     """No floor, and the real field: one of two participants changes its answer, the other spies."""
     mechanism = Decoys(items=2, users=2, coins=2, insiders=1)
     enumerator = make_enumerator(SERVERS, mechanism)
-    laws = {
-        answers: enumerator.law(answers, run_all, [(0,), (1,)])
+    distributions = {
+        answers: enumerator.distribution(answers, run_all, [(0,), (1,)])
         for answers in ((0, 0), (0, 1), (1, 1))
     }
-    for answers, changed in product(laws, repeat=2):
+    for answers, changed in product(distributions, repeat=2):
         differing = [i for i in range(2) if answers[i] != changed[i]]
         if len(differing) != 1:
             continue
         peer = (1 - differing[0],)
-        one = laws[answers]
-        other = laws[changed]
+        one = distributions[answers]
+        other = distributions[changed]
         for epsilon in EPSILONS:
             inside = mechanism.guarantee(epsilon=epsilon, adversary=insiders(1)).delta
             outside = mechanism.guarantee(epsilon=epsilon, adversary=insiders(0)).delta
@@ -168,7 +170,8 @@ def test_a_dropped_participant_leaves_no_trace(topology, q) -> None:
     """Even without noise no view depends on the answer in a report that came too late."""
     enumerator = make_enumerator(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
     one, other = (
-        enumerator.law((0, 1, item), run_with_late_message, [(0,), (1,)]) for item in (0, 1)
+        enumerator.distribution((0, 1, item), run_with_late_message, [(0,), (1,)])
+        for item in (0, 1)
     )
     assert one.s1 == other.s1
     assert one.s2 == other.s2
@@ -181,7 +184,7 @@ def test_a_dropped_participant_leaves_no_trace(topology, q) -> None:
 def test_a_late_report_that_is_forwarded_is_found(topology, q) -> None:
     """The aggregator then knows the answer of the participant who was dropped."""
     enumerator = make_enumerator(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
-    one, other = (enumerator.law((0, 1, item), forward_late_report) for item in (0, 1))
+    one, other = (enumerator.distribution((0, 1, item), forward_late_report) for item in (0, 1))
     assert excess(one.s2, other.s2, 10.0) == pytest.approx(1, abs=SAME)
     assert one.reader == other.reader
 
@@ -190,7 +193,7 @@ def test_a_late_report_that_is_forwarded_is_found(topology, q) -> None:
 def test_those_who_stay_keep_what_is_left_of_the_guarantee(topology, q) -> None:
     mechanism = Tiny(items=2, users=3, p=0.25, floor=1, insiders=0, q=q)
     enumerator = make_enumerator(topology, mechanism)
-    one, other = (enumerator.law((item, 0, 1), run_with_late_message) for item in (0, 1))
+    one, other = (enumerator.distribution((item, 0, 1), run_with_late_message) for item in (0, 1))
     for epsilon in EPSILONS:
         left = replace(mechanism, dropouts=1).guarantee(epsilon=epsilon).delta
         assert excess(one.s1, other.s1, epsilon) <= left + SAME
@@ -239,19 +242,21 @@ def sum_in_field(bits: int, answers) -> int:
 def test_a_dishonest_s2_learns_one_sum_over_at_least_the_minimum(first: int, second: int) -> None:
     """Noise off, minimum 2 of 3: its view depends on one sum over the first set, or on nothing."""
     enumerator = make_enumerator(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=2))
-    laws = {
-        answers: enumerator.law(answers, dishonest_s2(first, second)).s2
+    distributions = {
+        answers: enumerator.distribution(answers, dishonest_s2(first, second)).s2
         for answers in ((0, 0, 1), (0, 1, 0), (1, 1, 1))
     }
     order = _manifest_order(enumerator)
     counted = first if first.bit_count() >= 2 else 0
-    for one, other in product(laws, repeat=2):
+    for one, other in product(distributions, repeat=2):
         one_sum = sum_in_field(counted, [one[i] for i in order])
         other_sum = sum_in_field(counted, [other[i] for i in order])
         if one_sum == other_sum:
-            assert laws[one] == laws[other]
+            assert distributions[one] == distributions[other]
         else:
-            assert excess(laws[one], laws[other], 10.0) == pytest.approx(1, abs=SAME)
+            assert excess(distributions[one], distributions[other], 10.0) == pytest.approx(
+                1, abs=SAME
+            )
 
 
 def _manifest_order(enumerator: ViewEnumerator) -> list[int]:
@@ -267,7 +272,9 @@ def test_without_the_check_a_dishonest_s2_reads_one_answer(monkeypatch) -> None:
     victim = _manifest_order(enumerator)[0]
     answers = [[0, 0, 0], [0, 0, 0]]
     answers[1][victim] = 1
-    one, other = (enumerator.law(tuple(chosen), dishonest_s2(1, 1)).s2 for chosen in answers)
+    one, other = (
+        enumerator.distribution(tuple(chosen), dishonest_s2(1, 1)).s2 for chosen in answers
+    )
     assert excess(one, other, 10.0) == pytest.approx(1, abs=SAME)
 
 
@@ -307,12 +314,12 @@ def test_a_dishonest_s1_learns_one_sum_over_its_first_manifest() -> None:
     outside = order[2]
     answers = [[0, 1, 0], [0, 1, 0]]
     answers[1][outside] = 1 - answers[0][outside]
-    one, other = (enumerator.law(tuple(chosen), dishonest_s1).s1 for chosen in answers)
+    one, other = (enumerator.distribution(tuple(chosen), dishonest_s1).s1 for chosen in answers)
     # The participant whom it left out leaves no trace, and of the others it knows only the sum.
     assert one == other
     swapped = list(answers[0])
     swapped[order[0]], swapped[order[1]] = swapped[order[1]], swapped[order[0]]
-    assert enumerator.law(tuple(swapped), dishonest_s1).s1 == one
+    assert enumerator.distribution(tuple(swapped), dishonest_s1).s1 == one
 
 
 # --- two stages -----------------------------------------------------------------------------------
@@ -357,7 +364,7 @@ def test_two_stage_views(monkeypatch, k, q) -> None:
     """The coordinator sees the sets and the result; helpers see shares of reporters by number."""
     mechanism = TinyTwoStage(items=2, users=3, p=0.5, alpha=0.5, floor=1, phi=1, insiders=1, q=q)
     enumerator = make_two_stage_enumerator(monkeypatch, mechanism, k=k)
-    one, other = (enumerator.law((item, 0, 1), run_all, [(1,), (2,)]) for item in (0, 1))
+    one, other = (enumerator.distribution((item, 0, 1), run_all, [(1,), (2,)]) for item in (0, 1))
     for epsilon in EPSILONS:
         allowed = {
             who: mechanism.guarantee(epsilon=epsilon, adversary=who).delta
@@ -365,8 +372,10 @@ def test_two_stage_views(monkeypatch, k, q) -> None:
         }
         assert excess(one.s1, other.s1, epsilon) <= allowed[S1] + SAME
         assert excess(one.s2, other.s2, epsilon) <= allowed[S2] + SAME
-        for who, law in one.coalitions.items():
-            assert excess(law, other.coalitions[who], epsilon) <= allowed[insiders(1)] + SAME
+        for who, distribution in one.coalitions.items():
+            assert (
+                excess(distribution, other.coalitions[who], epsilon) <= allowed[insiders(1)] + SAME
+            )
         # The coordinator learns the sets, and what that reveals is known exactly.
         if q > 2:
             assert excess(one.s1, other.s1, epsilon) == pytest.approx(allowed[S1], abs=1e-9)
@@ -380,14 +389,15 @@ def test_a_reporter_that_is_dropped_leaves_nothing_but_its_set(monkeypatch, gamm
     )
     enumerator = make_two_stage_enumerator(monkeypatch, mechanism, k=2)
     one, other = (
-        enumerator.law((0, 1, item), run_with_late_message, [(0,), (1,)]) for item in (0, 1)
+        enumerator.distribution((0, 1, item), run_with_late_message, [(0,), (1,)])
+        for item in (0, 1)
     )
     for epsilon in EPSILONS:
         stated = sets_delta(mechanism.N, mechanism.reported_items, mechanism.rate, gamma, epsilon)
         assert excess(one.s1, other.s1, epsilon) <= stated + SAME
         assert excess(one.s2, other.s2, epsilon) <= stated + SAME
-        for who, law in one.coalitions.items():
-            assert excess(law, other.coalitions[who], epsilon) <= stated + SAME
+        for who, distribution in one.coalitions.items():
+            assert excess(distribution, other.coalitions[who], epsilon) <= stated + SAME
 
 
 # --- the enumeration itself -----------------------------------------------------------------------
@@ -413,12 +423,12 @@ def call_real(ideal, role, node, *what):
 
 
 def test_views_are_the_same_when_every_role_is_run_for_real(monkeypatch) -> None:
-    laws = []
+    distributions = []
     for _ in range(2):
         enumerator = make_enumerator(SERVERS, Tiny(items=2, users=2, p=0.25, insiders=0))
-        laws.append(enumerator.law((0, 1), run_all, [(0,), (1,)]))
+        distributions.append(enumerator.distribution((0, 1), run_all, [(0,), (1,)]))
         monkeypatch.setattr(IdealFunctionality, "call", call_real)
-    assert laws[0] == laws[1]
+    assert distributions[0] == distributions[1]
 
 
 def test_responses_are_those_of_the_mechanism() -> None:
@@ -426,11 +436,11 @@ def test_responses_are_those_of_the_mechanism() -> None:
     with_noise = responses(Decoys(items=2, users=2, coins=2), 0)
     assert sorted(outcome for outcome, _ in with_noise) == [(1, 0), (1, 1), (2, 0), (2, 1)]
     two_stage = TSSPrime(items=3, p=0.5, alpha=1 / 3, gamma=2.0, phi=1)
-    law = dict(responses(two_stage, 0))
-    total = sum(law.values())
+    distribution = dict(responses(two_stage, 0))
+    total = sum(distribution.values())
     # Active, and the set is its own item: 1/2 times 2/(2+1+1).
-    assert Fraction(law[1, 0], total) == Fraction(1, 4)
-    assert Fraction(law[0, 2], total) == Fraction(1, 8) + Fraction(1, 6)
+    assert Fraction(distribution[1, 0], total) == Fraction(1, 4)
+    assert Fraction(distribution[0, 2], total) == Fraction(1, 8) + Fraction(1, 6)
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)

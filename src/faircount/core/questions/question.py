@@ -38,7 +38,8 @@ SKIP_LABEL = "prefer not to say"
 NOT_APPLICABLE_LABEL = "does not apply"
 NO_ANSWER_LABEL = "no answer"
 
-# A finer number would make the law of its noise too long; a larger step loses next to nothing.
+# A finer number would make the distribution of its noise too long; a larger step loses next to
+# nothing.
 MAX_STEPS = 10_000
 
 MAX_TEXT = 1000

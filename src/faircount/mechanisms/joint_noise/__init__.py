@@ -3,7 +3,7 @@
 Every block of cells has balls of integer vectors, Ball(0) = {0}, Ball(1), Ball(2), ..., such that
 any change of one person's answer lies in Ball(1), and Ball(a) + Ball(b) lies in Ball(a + b). With
 r(z) the smallest r such that z is in Ball(r), the noise z = (z_1, z_2, ...) of all blocks has the
-law
+distribution
 
     P(z) ~ exp(-epsilon max_q r_q(z_q)).
 

@@ -34,7 +34,8 @@ from faircount.mechanisms.joint_noise.radius import radius_table
 # Fractional bits of the probability of a point, beyond those of the largest ball.
 _GUARD = 64
 
-# The table differs from the ideal law by less than this, and the result is rounded to a double.
+# The table differs from the ideal distribution by less than this, and the result is rounded to a
+# double.
 _ROUNDING = 1e-12
 
 

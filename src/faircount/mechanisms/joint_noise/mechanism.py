@@ -20,9 +20,9 @@ from faircount.core.questions import BlockKind, QuestionGroup, Questionnaire
 from faircount.core.questions.questionnaire import EPSILON_BITS
 from faircount.core.validation import check_epsilon, check_integer, check_positive
 from faircount.mechanisms.base import Collected, Mechanism, set_fields
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 from faircount.mechanisms.joint_noise.balls import Ball, CubeBall, UniformIntegers, ball_of
-from faircount.mechanisms.joint_noise.laws import cell_law, sum_law
+from faircount.mechanisms.joint_noise.distributions import cell_distribution, sum_distribution
 from faircount.mechanisms.joint_noise.losses import informed_share
 from faircount.mechanisms.joint_noise.radius import RadiusTable, check_scaled, radius_table
 from faircount.mechanisms.sheets import extreme_sheets
@@ -67,7 +67,7 @@ class GroupNoise:
 
     @property
     def table(self) -> RadiusTable:
-        """The law of the radius."""
+        """The distribution of the radius."""
         return radius_table(self.balls, self.scaled)
 
     @property
@@ -80,7 +80,8 @@ class GroupNoise:
         """What the finite table adds to delta at any epsilon, also of a composition.
 
         For any event P' <= P + d <= e^epsilon Q + d <= e^epsilon (Q' + d) + d, where P and Q are
-        the ideal laws for two sheets, P' and Q' those that are drawn from, and d is their distance.
+        the ideal distributions for two sheets, P' and Q' those that are drawn from, and d is their
+        distance.
         """
         return (1 + math.exp(float(self.group.epsilon))) * self.distance
 
@@ -189,8 +190,8 @@ class JointNoise(Mechanism):
         """Return the cells of a question as they are: their noise adds up to 0 already."""
         return tuple(cells)
 
-    def law_of_scores(self, question: int, weights: Sequence[int]) -> None:
-        """Return nothing: the cells are not independent, and nobody has computed that law."""
+    def distribution_of_scores(self, question: int, weights: Sequence[int]) -> None:
+        """Return nothing: the cells are not independent, and their distribution is not known."""
 
     def contrast_variance(self, question: int, weights: Floats) -> float:
         """Return the variance of a weighted sum of the cells of a one-of question.
@@ -199,17 +200,17 @@ class JointNoise(Mechanism):
         """
         cells = len(weights)
         centred = weights - weights.mean()
-        return self.law(question).variance * cells / (cells - 1) * float(centred @ centred)
+        return self.distribution(question).variance * cells / (cells - 1) * float(centred @ centred)
 
-    def law(self, question: int, block: int = 0) -> NoiseLaw:
-        """Return the law of the noise in a cell of a question's block."""
+    def distribution(self, question: int, block: int = 0) -> NoiseDistribution:
+        """Return the distribution of the noise in a cell of a question's block."""
         noise, place = self._places[question]
-        return cell_law(noise.balls, place + block, noise.scaled, self.draws)
+        return cell_distribution(noise.balls, place + block, noise.scaled, self.draws)
 
-    def law_of_sum(self, question: int, terms: int) -> NoiseLaw:
-        """Return the law of the noise in a sum of cells of a one-of question."""
+    def distribution_of_sum(self, question: int, terms: int) -> NoiseDistribution:
+        """Return the distribution of the noise in a sum of cells of a one-of question."""
         noise, place = self._places[question]
-        return sum_law(noise.balls, place, terms, noise.scaled, self.draws)
+        return sum_distribution(noise.balls, place, terms, noise.scaled, self.draws)
 
     def draw_noise(self, entropy: Entropy) -> Ints:
         """Draw the whole noise once, a number per cell in the order of the questions."""
@@ -277,21 +278,21 @@ class JointNoise(Mechanism):
         spreads: list[float] = []
         for number, question in enumerate(self.questionnaire.questions):
             for place, block in enumerate(question.blocks):
-                spreads += [self.law(number, place).variance] * block.cells
+                spreads += [self.distribution(number, place).variance] * block.cells
         return np.array(spreads) / users**2
 
     def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return two sheets of one user that differ in every answer.
 
-        The law of the first cell is known exactly. Whether the cells together tell more than they
-        should is what the audit learns from its runs.
+        The distribution of the first cell is known exactly. Whether the cells together tell more
+        than they should is what the audit learns from its runs.
         """
         small = replace(self, users=1, draws=1)
         first, second = (
             np.array([self.questionnaire.cells_from_bits(self.questionnaire.encode(sheet))])
             for sheet in extreme_sheets(self.questionnaire)
         )
-        channel = Channel(1.0, noise=small.law(0))
+        channel = Channel(1.0, noise=small.distribution(0))
         marginal = Marginal.for_added_noise(channel, int(first[0, 0]), int(second[0, 0]))
         return WorstPair(small, first, second, (marginal,), small)
 

@@ -1,4 +1,4 @@
-"""The law of the radius as a table of whole numbers, with a bound of its distance from the ideal.
+"""The distribution of the radius as a table of integers, and its distance from the ideal.
 
 P(rho) ~ exp(-epsilon rho) prod_q |Ball_q(rho)|. The sizes are whole numbers and the powers of
 exp(-epsilon) are computed in fixed point, so that every program gets the same table from the same
@@ -40,7 +40,8 @@ class RadiusTable:
     """Cumulative probabilities of the radius over 2^128.
 
     cumulative:     that of row r is P(radius <= r); the last one is 2^128
-    distance_units: upper bound of the total variation distance from the ideal law, times 2^256
+    distance_units: upper bound of the total variation distance from the ideal distribution, times
+        2^256
     """
 
     cumulative: tuple[int, ...] = field(repr=False)
@@ -53,7 +54,7 @@ class RadiusTable:
 
     @property
     def distance(self) -> float:
-        """Upper bound of the total variation distance from the ideal law."""
+        """Upper bound of the total variation distance from the ideal distribution."""
         # Rounded up: the conversion of the integer may have rounded down by a half of 2^-52.
         return ldexp(float(self.distance_units), -_FIXED) * (1 + 2**-50)
 
@@ -71,7 +72,7 @@ class RadiusTable:
 
 @lru_cache(maxsize=64)
 def radius_table(balls: tuple[Ball, ...], scaled: int) -> RadiusTable:
-    """Return the law of the radius of these balls at epsilon = scaled / 2^128."""
+    """Return the distribution of the radius of these balls at epsilon = scaled / 2^128."""
     check_scaled(scaled)
     dimension = sum(ball.dimension for ball in balls)
     # check: radius-precision - powers that vanish too early rule large noise out
@@ -175,7 +176,7 @@ def _tail_bound(
 def _distance_units(
     cumulative: Sequence[int], weights: Sequence[int], upper: Sequence[int], tail: int
 ) -> int:
-    """Return an upper bound of the distance between table and ideal law, times 2^256.
+    """Return an upper bound of the distance between table and ideal distribution, times 2^256.
 
     The ideal probability of a row lies between weight / (sum of upper + tail) and
     upper / (sum of weights); the distance is half the sum of all differences, rounded up.

@@ -30,7 +30,7 @@ GREY = "#7F7F7F"
 
 SUMMED = "mean squared error,\nsummed over items"
 
-# 97.5% quantile of the normal law, for bands that hold 19 of 20 averages.
+# 97.5% quantile of the normal distribution, for bands that hold 19 of 20 averages.
 NORMAL_QUANTILE = 1.96
 
 # On a logarithmic axis an interval that would reach below zero ends at this share of its mean.

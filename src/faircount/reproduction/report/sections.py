@@ -70,7 +70,7 @@ GLOSSARY = {
     "TSS": "the paper's two-stage sampling: a user reports only some of the items, chosen "
     "uniformly (US) or with the user's own item likelier by the factor e^epsilon* (AS)",
     "Laplace": "ours, not in the paper: the pieces of noise that the users add sum up to a "
-    "two-sided geometric law",
+    "two-sided geometric distribution",
     "decoys": "ours, not in the paper: every user adds a few fair coins to every item, as if a few "
     "more users had answered; together they are binomial noise, whose mean is subtracted again",
     "GRR, OUE, Duchi, PM": "local mechanisms: every report is private by itself, so no shares are "
@@ -82,7 +82,7 @@ GLOSSARY = {
     "against the groups' own truth": "an error of the privacy noise alone; 'against the "
     "population' also includes how the groups differ from all users",
     "user level, count level": "every user is simulated with real shares and reports, or the "
-    "revealed sum is drawn directly from its law",
+    "revealed sum is drawn directly from its distribution",
 }
 
 
@@ -323,10 +323,11 @@ def _render_weights(lines: list[Line]) -> str:
 def _render_agreement(outcome: Outcome) -> Iterator[str]:
     yield page.render_heading("User level against count level", "agreement")
     yield page.render_paragraph(
-        "Most points draw the revealed sum directly from its law. At these points every user was "
-        "simulated: it responded, split its response into shares over the prime field, exchanged "
-        "and added them (local mechanisms: sent a report). z is the difference in standard errors; "
-        "about one in 20 lies beyond 2. Errors against the population are in agreement.csv."
+        "Most points draw the revealed sum directly from its distribution. At these points every "
+        "user was simulated: it responded, split its response into shares over the prime field, "
+        "exchanged and added them (local mechanisms: sent a report). z is the difference in "
+        "standard errors; about one in 20 lies beyond 2. Errors against the population are in "
+        "agreement.csv."
     )
     # The page shows the privacy noise alone; the CSV file also has the population.
     both = tables.list_agreement(outcome.results)

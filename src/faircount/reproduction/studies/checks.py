@@ -63,8 +63,8 @@ def line_probability(line: Line) -> float:
         return float(line.z == 0)
     if line.expected.deviation is not None:
         return tail_probability(line.mean, line.expected, line.runs)
-    # Theory knows the mean alone, as for counters of random sets: Student's law decides. A few
-    # random counts that happen to be equal have no spread, and prove nothing.
+    # Theory knows the mean alone, as for counters of random sets: Student's distribution decides. A
+    # few random counts that happen to be equal have no spread, and prove nothing.
     if not line.standard_error:
         return 1.0
     from scipy.special import stdtr
@@ -91,8 +91,8 @@ def _compare_together(lines: Sequence[Line]) -> tuple[float, float]:
         thirds.append((weight / total * deviation) ** 3 * skewness)
     ratio = sum(weighted_ratios) / total
     third = sum(thirds)
-    law = Expected(1.0, total**-0.5, third * total**1.5)
-    return ratio, tail_probability(ratio, law, runs=1)
+    distribution = Expected(1.0, total**-0.5, third * total**1.5)
+    return ratio, tail_probability(ratio, distribution, runs=1)
 
 
 def _average_at_point(lines: Sequence[Line]) -> tuple[float, float, float]:

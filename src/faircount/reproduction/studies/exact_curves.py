@@ -32,7 +32,7 @@ WIDE_EPSILONS = (*EPSILONS, 1.5, 2.0)
 FLOORS = tuple(map(int, np.unique(np.round(np.geomspace(2, 2000, 40)))))
 FLOOR_EPSILONS = (0.1, 0.5, 1.0, 2.0)
 
-# The 97.5% quantile of the normal law, for 95% intervals.
+# The 97.5% quantile of the normal distribution, for 95% intervals.
 NORMAL_QUANTILE = 1.959963984540054
 TAIL = 0.025
 
@@ -72,7 +72,7 @@ def _find_fewest_users(method: str, epsilon: float) -> int:
 
 
 def half_width(method: str, epsilon: float, users: int) -> float:
-    """Half width of a 95% interval: from the noise's own law, or normal for sums of many coins."""
+    """Half width of a 95% interval: exact for noise, and normal for sums of many coins."""
     if method == "dpdg":
         # One insider knows its own piece of the noise, so users - 1 pieces must protect.
         return NORMAL_QUANTILE * analytic_sigma(epsilon, DELTA) / math.sqrt(users * (users - 1))

@@ -56,7 +56,7 @@ def points() -> list[Point]:
     methods: list[dict[str, str | float]] = [{"method": SAMPLING}]
     methods += [{"method": GAUSSIAN, "delta": delta} for delta in DELTAS]
     methods += [{"method": AS_PRINTED, "delta": delta} for delta in PRINTED_DELTAS]
-    # The data sets are innermost, because the law of DPDG's noise serves all three.
+    # The data sets are innermost, because the distribution of DPDG's noise serves all three.
     chosen: list[Point] = [
         {"data": data, "users": USERS, "epsilon": epsilon, "how": COUNT_LEVEL, **method}
         for epsilon, method, data in product(EPSILONS, methods, DATA)

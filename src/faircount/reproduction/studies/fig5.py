@@ -154,8 +154,8 @@ def _expected_mean_errors(mechanisms: list[LocalMean]) -> dict[str, Expected]:
             )
             # The error of a mean over 10,000 users is almost normal. Its square is a chi-square
             # with one degree of freedom: deviation sqrt(2) means, skewness sqrt(8).
-            law = Expected(error, math.sqrt(2) * error, math.sqrt(8))
-            expected[f"{method}|{against}"] = law
+            distribution = Expected(error, math.sqrt(2) * error, math.sqrt(8))
+            expected[f"{method}|{against}"] = distribution
     return expected
 
 

@@ -3,7 +3,8 @@
 Every verdict names what decided it:
 
     RUNS        what was measured or counted here
-    THEORY      the expected error, its law, or an exact delta; if the runs of the same study
+    THEORY      the expected error, its distribution, or an exact delta; if the runs of the same
+    study
                 contradict its theory (`checks`), no such verdict is given
     ARITHMETIC  the paper's own numbers and formulas, without any run
 
@@ -95,10 +96,10 @@ def tail_probability(average: float, expected: Expected, runs: int) -> float:
 
 
 def _gamma_tail(distance: float, skewness: float) -> float:
-    """Probability beyond so many deviations from the mean, on that side, for a gamma law."""
+    """Probability beyond so many deviations from a gamma distribution's mean, on that side."""
     from scipy.special import gammainc, gammaincc
 
-    # A gamma law of shape k has mean k, deviation sqrt(k) and skewness 2 / sqrt(k).
+    # A gamma distribution of shape k has mean k, deviation sqrt(k) and skewness 2 / sqrt(k).
     shape = 4 / skewness**2
     place = max(shape + distance * shape**0.5, 0.0)
     tail = gammainc if distance < 0 else gammaincc

@@ -30,7 +30,7 @@ from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.proven import ProvenVotes
 from faircount.mechanisms.secret_shared import one_hot
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.reproduction.studies.error_law import error_cumulants
+from faircount.reproduction.studies.error_distribution import error_cumulants
 from faircount.reproduction.studies.study import (
     COUNT_LEVEL,
     USER_LEVEL,
@@ -230,9 +230,9 @@ def expected_shift(method: str, malicious: int) -> float:
 
 
 def theory(point: Point) -> dict[str, Expected]:
-    """Law of the square of noise that is shifted by a constant b: k2 + b^2, and so on.
+    """Distribution of the square of noise that is shifted by a constant b: k2 + b^2, and so on.
 
-    Without the shift these are the formulas of `error_law`.
+    Without the shift these are the formulas of `error_distribution`.
     """
     malicious = int(point[KEY])
     method = str(point["method"])

@@ -1,4 +1,4 @@
-"""Estimates and squared errors of many surveys: from the law of the sum, or by simulating users.
+"""Estimates and squared errors of many surveys: drawn as sums, or by simulating users.
 
 A sweep promises the same bits on every engine. Matrix products round differently with another
 number of threads, so none is used between the random numbers and an error.
@@ -12,8 +12,8 @@ import numpy as np
 from faircount.analysis.run import run
 from faircount.core.arrays import Floats, Ints
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.count_law import Channel
-from faircount.reproduction.studies.error_law import expected_error
+from faircount.mechanisms.count_distribution import Channel
+from faircount.reproduction.studies.error_distribution import expected_error
 from faircount.reproduction.studies.study import (
     USER_LEVEL,
     Expected,
@@ -46,8 +46,8 @@ def _expected_zero(channel: Channel, n: int) -> float:
         return zero
     # The mean of a noise is a whole or half step of its scale. Rounding to that removes the last
     # bits of a float, which differ between machines.
-    law = channel.noise
-    return zero + round(2 * law.mean * law.scale) / (2 * law.scale)
+    distribution = channel.noise
+    return zero + round(2 * distribution.mean * distribution.scale) / (2 * distribution.scale)
 
 
 def simulate_survey(
@@ -100,7 +100,7 @@ def draw_squared_errors(
 
 
 def make_noise_study(mechanism: Callable[[Point], FrequencyMechanism], **description: Any) -> Study:
-    """A study with one mechanism at every point; its theory is the law of that mechanism."""
+    """A study with one mechanism at every point, whose distribution is its theory."""
 
     def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
         how = str(point["how"])

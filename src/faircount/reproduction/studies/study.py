@@ -43,8 +43,9 @@ LEVEL = 0.95
 # the same users take part, as in the paper.
 DATA_SEED = 1729
 
-# How a point is run: the revealed sum is drawn directly from its law, or every user is simulated
-# with real shares and reports. The values are part of the points, and with them of every seed.
+# How a point is run: the revealed sum is drawn directly from its distribution, or every user is
+# simulated with real shares and reports. The values are part of the points, and with them of every
+# seed.
 COUNT_LEVEL = "counts"
 USER_LEVEL = "users"
 

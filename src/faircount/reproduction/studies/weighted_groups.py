@@ -15,11 +15,11 @@ import numpy as np
 from faircount.core.arrays import Floats, Ints
 from faircount.estimation import weighting
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.count_law import Channel
-from faircount.reproduction.studies.error_law import (
+from faircount.mechanisms.count_distribution import Channel
+from faircount.reproduction.studies.error_distribution import (
     error_covariance,
     error_cumulants,
-    squared_error_law,
+    squared_error_distribution,
 )
 from faircount.reproduction.studies.squared_errors import combine_groups, draw_estimates
 from faircount.reproduction.studies.study import Expected
@@ -154,14 +154,16 @@ def expected_errors(
         variances = compute_group_variances(make, budgets, len(user_counts), size)
         weights = compute_weights(method, variances, answer_variance, size)
         for against in (NOISE, POPULATION):
-            theory[f"{method}|{against}"] = _error_law(channels, user_counts, weights, against)
+            theory[f"{method}|{against}"] = _error_distribution(
+                channels, user_counts, weights, against
+            )
     return theory
 
 
-def _error_law(
+def _error_distribution(
     channels: Sequence[Channel], user_counts: tuple[int, ...], weights: Floats, against: str
 ) -> Expected:
-    """Law of the squared error from run to run: of the noise, and of the split into groups.
+    """Distribution of the squared error between runs: of the noise, and of the split into groups.
 
     Against the population, the deviation of the weighted groups from all users is a second error.
     It is independent of the noise, but for the small influence of the counts on the noise variance.
@@ -179,7 +181,7 @@ def _error_law(
     if against == POPULATION:
         distance = float(((weights - 1 / GROUPS) ** 2).sum())
         covariance = covariance + distance / size * _answer_covariance(counts)
-    return squared_error_law(noise, covariance, _variance_of_k2(channels, counts, weights))
+    return squared_error_distribution(noise, covariance, _variance_of_k2(channels, counts, weights))
 
 
 def _answer_covariance(counts: Floats) -> Floats:

@@ -42,13 +42,14 @@ function estimateShares(params, counts, size) {
   return counts.map((count, answer) => ({ answer, ...kind, ...estimate(count) }));
 }
 
-function meanOf([first, law]) {
-  return law.reduce((sum, probability, at) => sum + probability * (first + at), 0);
+function meanOf([first, distribution]) {
+  return distribution.reduce((sum, probability, at) => sum + probability * (first + at), 0);
 }
 
-function fitsTotal([first, law], items) {
-  const mean = meanOf([first, law]);
-  const variance = law.reduce((sum, weight, at) => sum + weight * (first + at - mean) ** 2, 0);
+function fitsTotal([first, distribution], items) {
+  const mean = meanOf([first, distribution]);
+  const squares = distribution.map((weight, at) => weight * (first + at - mean) ** 2);
+  const variance = squares.reduce((sum, square) => sum + square, 0);
   return items * Math.sqrt(variance) <= FINEST_FIT;
 }
 
@@ -80,22 +81,22 @@ function estimateFitted(noise, counts, size) {
 }
 
 /** P((items - 1) e - others <= step), for the noise e of an item and the sum of all others'. */
-function fittedBelow([first, law], [firstOther, otherLaw], items) {
+function fittedBelow([first, distribution], [firstOther, otherDistribution], items) {
   let total = 0;
-  const below = [0, ...otherLaw.map((weight) => (total += weight))];
+  const below = [0, ...otherDistribution.map((weight) => (total += weight))];
   return (step) =>
-    law.reduce((sum, weight, at) => {
+    distribution.reduce((sum, weight, at) => {
       // The others must add up to at least this much; in the array it is a position.
       const position = (items - 1) * (first + at) - step - firstOther;
-      return sum + weight * (1 - below[Math.min(Math.max(position, 0), otherLaw.length)]);
+      return sum + weight * (1 - below[Math.min(Math.max(position, 0), otherDistribution.length)]);
     }, 0);
 }
 
 /** For counts with added noise: subtract its mean, and its quantiles for the interval. */
-function estimateNoisy([first, law], size) {
-  const mean = meanOf([first, law]);
-  const least = first + quantile(law, TAIL);
-  const most = first + quantile(law, 1 - TAIL);
+function estimateNoisy([first, distribution], size) {
+  const mean = meanOf([first, distribution]);
+  const least = first + quantile(distribution, TAIL);
+  const most = first + quantile(distribution, 1 - TAIL);
   return (count) => ({
     estimate: (count - mean) / size,
     low: clampedShare(count - most, size),
@@ -104,10 +105,10 @@ function estimateNoisy([first, law], size) {
 }
 
 /** The first position at which the cumulative distribution reaches a probability. */
-function quantile(law, probability) {
+function quantile(distribution, probability) {
   let total = 0;
-  const at = law.findIndex((weight) => (total += weight) >= probability);
-  return at < 0 ? law.length - 1 : at;
+  const at = distribution.findIndex((weight) => (total += weight) >= probability);
+  return at < 0 ? distribution.length - 1 : at;
 }
 
 /**
@@ -126,8 +127,9 @@ function estimateSampled(p, size) {
 
 /** P(Bin(n, p) <= count). */
 function below(count, n, p) {
-  const [first, law] = binomial(n, p);
-  return law.slice(0, Math.max(0, count - first + 1)).reduce((sum, weight) => sum + weight, 0);
+  const [first, distribution] = binomial(n, p);
+  const weights = distribution.slice(0, Math.max(0, count - first + 1));
+  return weights.reduce((sum, weight) => sum + weight, 0);
 }
 
 /** The first of 0..most + 1 that passes a test which every larger number passes too. */

@@ -41,7 +41,7 @@ export async function groupNoises({ questions }, groups) {
   return noises;
 }
 
-/** Noise of a single cell with the law e^(-epsilon |z|): uniform up to a random radius. */
+/** Noise of a single cell with the distribution e^(-epsilon |z|): uniform up to a random radius. */
 export async function cellNoise(number, units) {
   const epsilon = checkEpsilon(units);
   const balls = [cubeBall(1, 1)];

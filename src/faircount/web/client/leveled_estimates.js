@@ -4,8 +4,8 @@
 // at least five times the strongest, y2 also narrows the interval of the headline, still without
 // an assumption: those inside are some of all. The same as in the Python package.
 
-import { cellLaw, quantileOf, varianceOf } from "./noise_laws.js";
-import { laplaceLaw } from "./privacy.js";
+import { cellDistribution, quantileOf, varianceOf } from "./noise_distributions.js";
+import { laplaceDistribution } from "./privacy.js";
 import { projectToSimplex, sheetEstimates } from "./sheet_estimates.js";
 
 const ERROR = 0.05;
@@ -28,7 +28,7 @@ export function baseEstimates(questionnaire, drawn, counts, included) {
 const usesBoth = ({ offered }) =>
   offered.at(-1).epsilonUnits >= LARGE_RATIO * offered[0].epsilonUnits;
 
-/** {first, second, law, epsilon} of every question: counts by answer, and their noise. */
+/** {first, second, distribution, epsilon} of every question: counts by answer, and their noise. */
 function tablesOf({ questions, cells }, { noises, second }, counts, included) {
   let from = cells;
   return questions.map(({ answers, cellsFrom, isBinary, openings }, number) => {
@@ -40,22 +40,22 @@ function tablesOf({ questions, cells }, { noises, second }, counts, included) {
       first: isBinary ? [included - own[0], own[0]] : own,
       second: inside,
       // A question with exactly one answer has one block, so one ball.
-      law: cellLaw(noise, noise.questions.indexOf(number)),
+      distribution: cellDistribution(noise, noise.questions.indexOf(number)),
       epsilon: 2 * second[number].epsilon,
     };
   });
 }
 
-/** The noise of both servers in a sum of cells of the second table: [first point, law]. */
-const secondLaw = ({ epsilon }, terms) => laplaceLaw(epsilon, 2 * terms);
+/** The noise of both servers in a sum of cells of the second table: [first point, distribution]. */
+const secondDistribution = ({ epsilon }, terms) => laplaceDistribution(epsilon, 2 * terms);
 
 /** The smallest z with P(noise > z) at most `tail`. */
 function secondQuantile(table, terms, tail) {
-  const [first, law] = secondLaw(table, terms);
+  const [first, distribution] = secondDistribution(table, terms);
   let beyond = 0;
-  let at = law.length - 1;
-  while (at > 0 && beyond + law[at] <= tail) {
-    beyond += law[at];
+  let at = distribution.length - 1;
+  while (at > 0 && beyond + distribution[at] <= tail) {
+    beyond += distribution[at];
     at -= 1;
   }
   return first + at;
@@ -63,8 +63,8 @@ function secondQuantile(table, terms, tail) {
 
 /** A row with an interval from both tables: who is inside is also among all, and only once. */
 function narrowed(row, table, included) {
-  const { first, law, second } = table;
-  const own = quantileOf(law, (OWN_SHARE * ERROR) / 2);
+  const { first, distribution, second } = table;
+  const own = quantileOf(distribution, (OWN_SHARE * ERROR) / 2);
   const tail = ((1 - OWN_SHARE) * ERROR) / 2;
   const [count, inside] = [first[row.answer], second[row.answer]];
   const others = sum(second) - inside;
@@ -87,7 +87,7 @@ export function alikeEstimates(questionnaire, drawn, counts, included) {
   const tables = tablesOf(questionnaire, drawn, counts, included);
   const inside = countInside(tables);
   const [first, ...others] = tables;
-  // The exact law of a single sum; several are weighted, and their mean is close to normal.
+  // A single sum has an exact distribution; several are weighted, and their mean is close to normal.
   const reach = others.length
     ? NORMAL_95 * Math.sqrt(inside.variance)
     : secondQuantile(first, first.second.length, ERROR / 2);
@@ -119,7 +119,7 @@ function secondVariance({ epsilon }) {
 /** For every answer the weighted mean of both tables, with the weight that has the least error. */
 function weighted(table, inside, number, n) {
   const m = Math.min(Math.max(inside.mean, 1), n);
-  const own = varianceOf(table.law) / n ** 2;
+  const own = varianceOf(table.distribution) / n ** 2;
   const noise = secondVariance(table);
   // Of the first table only: with y2 in the weight, the estimate would be biased.
   const psis = projectToSimplex(table.first.map((count) => count / n));

@@ -154,8 +154,8 @@ function checkLevel({ offered }, level) {
 }
 
 /**
- * The noise of a cell of the second table, for every question: independent cells with the law
- * e^(-h_k |z|). A question has the share of h that it has of epsilon in the first table.
+ * The noise of a cell of the second table, for every question: independent cells with the
+ * distribution e^(-h_k |z|). A question has the share of h that it has of epsilon in the first table.
  */
 export async function secondNoises({ halfUnits }, noises, count) {
   const whole = noises.reduce((total, { epsilonUnits }) => total + epsilonUnits, 0n);

@@ -20,8 +20,8 @@ import {
   checkDerived, checkEpsilon, checkModulus, COMMON, NO_DIGEST, oneHot, OVERFLOW,
 } from "./derived_values.js";
 import {
-  binomial, decoysDelta, isWithin, laplaceBounds, laplaceEpsilon, laplaceLaw, samplingDelta,
-  samplingDeltaTwoItems,
+  binomial, decoysDelta, isWithin, laplaceBounds, laplaceDistribution, laplaceEpsilon,
+  samplingDelta, samplingDeltaTwoItems,
 } from "./privacy.js";
 import { PROVEN } from "./proven_mechanisms.js";
 import { insist } from "./refusal.js";
@@ -69,7 +69,7 @@ const laplace = {
   },
 
   counted: ({ tableEpsilon, isPaired, h }, size) =>
-    ({ p: 1, noise: (times) => laplaceLaw(tableEpsilon, (times * size) / h), isPaired }),
+    ({ p: 1, noise: (times) => laplaceDistribution(tableEpsilon, (times * size) / h), isPaired }),
 };
 
 const decoys = {

@@ -28,9 +28,9 @@ export function binomial(n, p) {
   const step = (x) => Math.log(((n - x) * (p / (1 - p))) / (x + 1));
   for (let at = mode; at < logs.length - 1; at += 1) logs[at + 1] = logs[at] + step(low + at);
   for (let at = mode; at > 0; at -= 1) logs[at - 1] = logs[at] - step(low + at - 1);
-  const law = logs.map((log) => (log < -TAIL ? 0 : Math.exp(log)));
-  const whole = law.reduce((total, weight) => total + weight, 0);
-  return [low, law.map((weight) => weight / whole)];
+  const distribution = logs.map((log) => (log < -TAIL ? 0 : Math.exp(log)));
+  const whole = distribution.reduce((total, weight) => total + weight, 0);
+  return [low, distribution.map((weight) => weight / whole)];
 }
 
 /**
@@ -67,8 +67,8 @@ const ratio = (p, q) => (p === 0 ? 0 : p / q);
 /** Delta of counts to which this many fair coins each are added. */
 export function decoysDelta(coins, epsilon) {
   if (coins < 1) return 1;
-  const [, law] = binomial(coins, 0.5);
-  const pair = onCommonPoints([1, law], [0, law]);
+  const [, distribution] = binomial(coins, 0.5);
+  const pair = onCommonPoints([1, distribution], [0, distribution]);
   return replaceOneDelta(pair, pair, epsilon);
 }
 
@@ -101,12 +101,12 @@ function samplingPair(others, p) {
 }
 
 /** Two distributions {p, q} on the smallest range of points that holds both. */
-function onCommonPoints([lowP, lawP], [lowQ, lawQ]) {
+function onCommonPoints([lowP, distributionP], [lowQ, distributionQ]) {
   const low = Math.min(lowP, lowQ);
-  const size = Math.max(lowP + lawP.length, lowQ + lawQ.length) - low;
+  const size = Math.max(lowP + distributionP.length, lowQ + distributionQ.length) - low;
   const [p, q] = [new Float64Array(size), new Float64Array(size)];
-  p.set(lawP, lowP - low);
-  q.set(lawQ, lowQ - low);
+  p.set(distributionP, lowP - low);
+  q.set(distributionQ, lowQ - low);
   return { p, q };
 }
 
@@ -137,7 +137,7 @@ function laplaceRatios(epsilon, share, reach) {
 }
 
 /** [first point, probabilities] of a share of the Laplace noise made for `epsilon`. */
-export function laplaceLaw(epsilon, share) {
+export function laplaceDistribution(epsilon, share) {
   const [reach] = laplaceBounds(epsilon, share, 1e-12);
   let weight = 1;
   const side = laplaceRatios(epsilon, share, reach).map((ratio) => (weight *= ratio));

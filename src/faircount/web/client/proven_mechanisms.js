@@ -14,7 +14,7 @@ import {
 } from "./joint_noise.js";
 import { drawPlaced, leveledForm, readLevels, secondNoises } from "./levels.js";
 import {
-  binomial, decoysDelta, isWithin, laplaceBounds, laplaceDelta, laplaceLaw,
+  binomial, decoysDelta, isWithin, laplaceBounds, laplaceDelta, laplaceDistribution,
 } from "./privacy.js";
 import { prove, reportLayout } from "./proof.js";
 import { encodeSheet } from "./questionnaire.js";
@@ -79,7 +79,7 @@ const serverLaplace = {
   },
 
   vector: drawVote,
-  counted: ({ epsilon }) => ({ p: 1, noise: (times) => laplaceLaw(epsilon, 2 * times) }),
+  counted: ({ epsilon }) => ({ p: 1, noise: (times) => laplaceDistribution(epsilon, 2 * times) }),
 };
 
 const serverCoins = {

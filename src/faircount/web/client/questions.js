@@ -30,7 +30,7 @@ import { insist } from "./refusal.js";
 import { hasExactly, isCount } from "./shapes.js";
 
 const COMMON = ["kind", "text", "skip", "only_if"];
-const MAX_STEPS = 10_000n; // a finer number would make the law of its noise too long
+const MAX_STEPS = 10_000n; // a finer number would make the distribution of its noise too long
 
 /** A published question, checked. */
 export function readQuestion(plain) {

@@ -1,5 +1,5 @@
-// The law of the noise radius as a table of whole numbers, with a bound of its distance from the
-// ideal law, exactly as the Python package computes them:
+// The distribution of the noise radius as a table of whole numbers, with a bound of its distance
+// from the ideal distribution, exactly as the Python package computes them:
 //
 //   P(rho) ~ exp(-epsilon rho) prod |Ball_q(rho)|
 //
@@ -18,7 +18,7 @@ const MAX_TABLE_BITS = 2 ** 27; // of all powers; about half a minute on a slow 
 
 /**
  * {cumulative, distanceUnits}: P(radius <= r) times 2^128 for every r, and an upper bound of the
- * total variation distance from the ideal law, times 2^256. Epsilon is in units of 2^-128.
+ * total variation distance from the ideal distribution, times 2^256. Epsilon is in units of 2^-128.
  */
 export async function radiusTable(balls, scaled) {
   const takeBreak = makeBreaks(); // a long table must not keep the page from reacting

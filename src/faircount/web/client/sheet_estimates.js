@@ -1,6 +1,6 @@
 // Estimates and intervals of the questions of a survey with joint noise, kind by kind; the same as
-// in the Python package. All noise is added to counts or sums whose law is known exactly, so an
-// interval is the set of whole numbers from which the noise could have led to what was published.
+// in the Python package. All noise is added to counts or sums whose distribution is known exactly, so
+// an interval is the set of whole numbers from which the noise could have led to what was published.
 // Where an estimate is made of several sums, each of them has its share of the error.
 //
 // A row is {answer, measure, ofAnswered, estimate, low, high}:
@@ -10,26 +10,26 @@
 //   ofAnswered  whether it is about those who answered, and not all who were counted
 
 import { toDouble } from "./decimals.js";
-import { cellLaw, quantileOf } from "./noise_laws.js";
+import { cellDistribution, quantileOf } from "./noise_distributions.js";
 
 const ERROR = 0.05;
 
 /** The rows of every question, with intervals of 95% each. */
 export function sheetEstimates({ questions }, noises, counts, included) {
-  const laws = new Map();
+  const distributions = new Map();
   return questions.map((question, number) => {
     const noise = noises.find((group) => group.questions.includes(number));
     const cells = counts.slice(question.cellsFrom, question.cellsFrom + question.openings.length);
     const before = noise.questions.slice(0, noise.questions.indexOf(number));
     const place = before.reduce((sum, other) => sum + questions[other].blocks.length, 0);
-    /** The law of a sum of cells of one of the question's blocks; equal balls share it. */
-    const law = (block = 0, terms = 1) => {
+    /** The distribution of a sum of cells of one of the question's blocks; equal balls share it. */
+    const distribution = (block = 0, terms = 1) => {
       const at = place + block;
       const name = JSON.stringify([noises.indexOf(noise), noise.balls[at], terms]);
-      if (!laws.has(name)) laws.set(name, cellLaw(noise, at, terms));
-      return laws.get(name);
+      if (!distributions.has(name)) distributions.set(name, cellDistribution(noise, at, terms));
+      return distributions.get(name);
     };
-    return estimateQuestion({ question, cells, law, included });
+    return estimateQuestion({ question, cells, distribution, included });
   });
 }
 
@@ -40,8 +40,8 @@ function estimateQuestion(released) {
 }
 
 /** The least and the greatest true sum in [0, top] for a published one. */
-function bounds(value, law, error, top) {
-  const reach = quantileOf(law, error / 2);
+function bounds(value, distribution, error, top) {
+  const reach = quantileOf(distribution, error / 2);
   const low = Math.min(Math.max(value - reach, 0), top);
   return [low, Math.max(Math.min(value + reach, top), low)];
 }
@@ -50,12 +50,12 @@ const row = (answer, measure, estimate, low, high, ofAnswered = false) =>
   ({ answer, measure, ofAnswered, estimate, low, high });
 
 function estimateChoice(released) {
-  const { question, cells, law, included: n } = released;
+  const { question, cells, distribution, included: n } = released;
   const counts = question.isBinary ? [n - cells[0], cells[0]] : cells;
   const rows = estimateShares(released, counts);
   if (counts.length > question.choices) {
     const [chosen, missing] = [counts.slice(0, question.choices), counts.slice(question.choices)];
-    rows.push(...sharesOfAnswered(released, chosen, sum(missing), law(0, missing.length)));
+    rows.push(...sharesOfAnswered(released, chosen, sum(missing), distribution(0, missing.length)));
   }
   if (question.kind === "scale") rows.push(meanOfScores(released, counts));
   if (question.edges && counts.length === question.choices) {
@@ -65,19 +65,19 @@ function estimateChoice(released) {
 }
 
 /** The share of every answer among all counted people. */
-function estimateShares({ law, included: n }, counts, block = 0) {
+function estimateShares({ distribution, included: n }, counts, block = 0) {
   return counts.map((count, at) => {
-    const [low, high] = bounds(count, law(block), ERROR, n);
+    const [low, high] = bounds(count, distribution(block), ERROR, n);
     return row(at, "share", count / n, low / n, high / n);
   });
 }
 
 /** Shares among those who answered: both intervals have half of the error. */
-function sharesOfAnswered({ law, included: n }, counts, missing, lawOfMissing) {
-  const [fewest, most] = bounds(missing, lawOfMissing, ERROR / 2, n);
+function sharesOfAnswered({ distribution, included: n }, counts, missing, distributionOfMissing) {
+  const [fewest, most] = bounds(missing, distributionOfMissing, ERROR / 2, n);
   const answered = Math.max(n - missing, 1);
   return counts.map((count, at) => {
-    const [low, high] = bounds(count, law(), ERROR / 2, n);
+    const [low, high] = bounds(count, distribution(), ERROR / 2, n);
     const least = Math.min(low / Math.max(n - fewest, 1), 1);
     const greatest = most < n ? Math.min(high / (n - most), 1) : 1;
     return row(at, "share", count / answered, least, greatest, true);
@@ -88,7 +88,7 @@ function sharesOfAnswered({ law, included: n }, counts, missing, lawOfMissing) {
  * The mean score from the counts of all scores. The sum of the scores 0, 1, ... is that of the
  * numbers of people with a score of at least k; each of them has its share of the error.
  */
-function meanOfScores({ question, law, included: n }, counts) {
+function meanOfScores({ question, distribution, included: n }, counts) {
   const { choices: points } = question;
   const hasMissing = counts.length > points;
   const error = hasMissing ? ERROR / 2 : ERROR;
@@ -100,7 +100,7 @@ function meanOfScores({ question, law, included: n }, counts) {
   let high = 0;
   for (let least = 1; least < points; least += 1) {
     const reached = sum(counts.slice(least, points));
-    const ofSum = question.isBinary ? law() : law(0, points - least);
+    const ofSum = question.isBinary ? distribution() : distribution(0, points - least);
     const [fewest, most] = bounds(reached, ofSum, error / (points - 1), n);
     low += fewest;
     high += most;
@@ -108,7 +108,7 @@ function meanOfScores({ question, law, included: n }, counts) {
   let answered = [n, n, n];
   if (hasMissing) {
     const missing = sum(counts.slice(points));
-    const [fewest, most] = bounds(missing, law(0, counts.length - points), error, n);
+    const [fewest, most] = bounds(missing, distribution(0, counts.length - points), error, n);
     answered = [n - missing, n - fewest, n - most].map((people) => Math.max(people, 1));
   }
   const top = points - 1;
@@ -124,10 +124,10 @@ function meanOfScores({ question, law, included: n }, counts) {
  * up to which at least half of the people are, the greatest in the last band below which at most
  * half are; both ends may be wrong with half of the error.
  */
-function medianOfBands({ question, law, included: n }, counts) {
+function medianOfBands({ question, distribution, included: n }, counts) {
   const half = n / 2;
   const inner = counts.slice(1).map((_, at) => {
-    const ofSum = question.isBinary ? law() : law(0, at + 1);
+    const ofSum = question.isBinary ? distribution() : distribution(0, at + 1);
     // One-sided statements: `bounds` halves the error once more, so it gets all of it.
     return bounds(sum(counts.slice(0, at + 1)), ofSum, ERROR, n);
   });
@@ -165,11 +165,11 @@ export function projectToSimplex(values) {
 }
 
 /** The shares of the rows and the columns of a table: sums of its cells. */
-function estimateMargins({ question, cells, law, included: n }) {
+function estimateMargins({ question, cells, distribution, included: n }) {
   const [height, width] = [question.rows.length, question.columns.length];
   const marginOf = (answer, places) => {
     const count = sum(places.map((place) => cells[place]));
-    const [low, high] = bounds(count, law(0, places.length), ERROR, n);
+    const [low, high] = bounds(count, distribution(0, places.length), ERROR, n);
     return row(answer, "share", count / n, low / n, high / n);
   };
   const list = (size, item) => Array.from({ length: size }, (_, at) => item(at));
@@ -180,29 +180,29 @@ function estimateMargins({ question, cells, law, included: n }) {
 }
 
 function estimateItems(released) {
-  const { question, cells, law } = released;
+  const { question, cells, distribution } = released;
   const items = cells.slice(0, question.items.length);
   const rows = estimateShares(released, items);
   if (cells.length === items.length) return rows;
   const missing = cells.at(-1);
   const [share] = estimateShares(released, [missing], 1);
-  const ofAnswered = sharesOfAnswered(released, items, missing, law(1));
+  const ofAnswered = sharesOfAnswered(released, items, missing, distribution(1));
   return [...rows, { ...share, answer: "missing" }, ...ofAnswered];
 }
 
 /** The mean; where answers may be missing, that of those who answered, and how many they are. */
-function estimateSum({ question, cells, law, included: n }) {
+function estimateSum({ question, cells, distribution, included: n }) {
   const { largest } = question;
   const [total, answered] = cells;
   const hasMissing = cells.length > 1;
   const error = hasMissing ? ERROR / 2 : ERROR;
-  const [low, high] = bounds(total, law(), error, largest * n);
+  const [low, high] = bounds(total, distribution(), error, largest * n);
   let people = [n, n, n];
   const rows = [];
   if (hasMissing) {
-    const [fewest, most] = bounds(answered, law(1), error, n);
+    const [fewest, most] = bounds(answered, distribution(1), error, n);
     people = [answered, most, fewest].map((count) => Math.max(count, 1));
-    const [lower, upper] = bounds(answered, law(1), ERROR, n);
+    const [lower, upper] = bounds(answered, distribution(1), ERROR, n);
     rows.push(row("answered", "share", answered / n, lower / n, upper / n));
   }
   const ends = [

@@ -67,15 +67,15 @@ function upperHalf(epsilonUnits, h, length) {
   const a = exponentialOfMinus((epsilonUnits << (WORKING - BITS)) / 2n);
   const both = a + (1n << (2n * WORKING)) / a;
   const users = BigInt(h);
-  const law = [0n, 1n << WORKING];
+  const distribution = [0n, 1n << WORKING];
   for (let z = BigInt(2 * length); z > 0n; z -= 1n) {
-    const [after, now] = law.slice(-2);
+    const [after, now] = distribution.slice(-2);
     const next = ((both * z * users * now) >> WORKING) - ((z + 1n) * users - 1n) * after;
-    law.push(next / ((z - 1n) * users + 1n));
+    distribution.push(next / ((z - 1n) * users + 1n));
   }
-  law.reverse();
-  const whole = law[0] + 2n * sum(law.slice(1));
-  return law.slice(0, length + 1).map((weight) => (weight << FIXED) / whole);
+  distribution.reverse();
+  const whole = distribution[0] + 2n * sum(distribution.slice(1));
+  return distribution.slice(0, length + 1).map((weight) => (weight << FIXED) / whole);
 }
 
 /** e^-x for x >= 0, both with WORKING fractional bits: the series at x / 2^k, squared k times. */

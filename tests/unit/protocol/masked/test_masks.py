@@ -21,7 +21,7 @@ def name(i: int) -> KeyPair:
     return KeyPair(bytes([i + 1]) * 32, bytes([i + 1]) * 32)  # zeros would be no usable key
 
 
-def law(responses, included, also=()):
+def distribution(responses, included, also=()):
     """How often the aggregator sees what, over all masks: the sum, the dropped masks, and `also`."""
     seen = Counter()
     for drawn in product(range(Q), repeat=len(RING)):
@@ -47,9 +47,16 @@ def sent(world, i: int, response: int) -> int:
 
 def depends_on(included, also=()):
     """The responses with equal sums that the aggregator can nevertheless tell apart."""
-    laws = {responses: law(responses, included, also) for responses in product((0, 1), repeat=5)}
-    total = {responses: sum(responses[i] for i in included) % Q for responses in laws}
-    return [(a, b) for a, b in product(laws, laws) if total[a] == total[b] and laws[a] != laws[b]]
+    distributions = {
+        responses: distribution(responses, included, also)
+        for responses in product((0, 1), repeat=5)
+    }
+    total = {responses: sum(responses[i] for i in included) % Q for responses in distributions}
+    return [
+        (a, b)
+        for a, b in product(distributions, distributions)
+        if total[a] == total[b] and distributions[a] != distributions[b]
+    ]
 
 
 @pytest.mark.parametrize("included", [(0, 1, 2, 3, 4), (0, 1, 2, 3), (0, 1, 4), (2, 3)])

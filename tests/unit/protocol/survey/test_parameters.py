@@ -235,7 +235,7 @@ HOSTILE = [
         "users": 1 << 31,
         "scale": 1000,
         "calibration": "classical",
-    },  # a sum whose law has 10^6 points, 31 times
+    },  # a sum whose distribution has 10^6 points, 31 times
     {"users": 1 << 31, "epsilon": 0.001},
     {"users": 2, "insiders": 0, "epsilon": 0.001, "delta": 0.5, "scale": 1000},  # the largest table
 ]

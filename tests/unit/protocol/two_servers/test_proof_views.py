@@ -42,7 +42,7 @@ def runs(answer):
     return np.tile(first, (2, 1)), np.tile(second, (2, 1)), noise
 
 
-def law(*columns):
+def distribution(*columns):
     return Counter(map(bytes, np.hstack(columns).astype(np.uint8)))
 
 
@@ -61,7 +61,7 @@ def coordinator_view(r, answer, shift, change=NOBODY, *, noise=True):
         add(first[:, :2], second[:, :2], 2), np.broadcast_to(change[:2], (len(first), 2)), 2
     )
     published = np.where(counted, (result + drawn * noise) % 2, 2)
-    return law(first, theirs, counted, published)
+    return distribution(first, theirs, counted, published)
 
 
 def aggregator_view(r, answer, shift, *, is_rejected=False, noise=True):
@@ -76,7 +76,7 @@ def aggregator_view(r, answer, shift, *, is_rejected=False, noise=True):
     theirs = add(query.verifier_shares(second), np.broadcast_to(shift, (len(second), 5)), 2)
     agreed = query.accepts(mine, theirs)[:, np.newaxis] & (not is_rejected)
     summed = np.where(agreed, (first[:, :2] + drawn * noise) % 2, 2)
-    return law(second, mine, agreed, summed)
+    return distribution(second, mine, agreed, summed)
 
 
 @pytest.mark.parametrize("r", POINTS)

@@ -249,12 +249,12 @@ def test_verifier_shares_have_one_distribution_for_all_valid_reports(layout):
     }
     for r in points(layout):
         query = query_at(layout, r)
-        laws = {
+        distributions = {
             bits: Counter(map(tuple, query.verifier_shares(made).tolist()))
             for bits, made in rows.items()
         }
-        first = next(iter(laws.values()))
-        assert all(law == first for law in laws.values())
+        first = next(iter(distributions.values()))
+        assert all(distribution == first for distribution in distributions.values())
         assert len({view[: layout.degree] for view in first}) == layout.q**layout.degree
 
 
@@ -272,12 +272,12 @@ def test_a_known_blind_is_noticed():
 def test_a_second_query_would_reveal_the_answer():
     """Two points together have another distribution for another response."""
     layout = votes_layout(3, 2, 0, 2)
-    laws = []
+    distributions = []
     for bits in valid_bits(layout):
         rows = np.array([prove(layout, bits, s) for s in every(3, 2)])
         both = np.hstack([query_at(layout, r).verifier_shares(rows) for r in ((0, 1), (1, 1))])
-        laws.append(Counter(map(tuple, both.tolist())))
-    assert laws[0] != laws[1]
+        distributions.append(Counter(map(tuple, both.tolist())))
+    assert distributions[0] != distributions[1]
 
 
 @pytest.mark.parametrize(
@@ -298,11 +298,13 @@ def test_a_server_that_shifts_verifier_shares_learns_nothing(layout):
             for w in valid_bits(layout)
         ]
         for shift in every(3, layout.verifier_size):
-            laws = []
+            distributions = []
             for mine in answers:
                 accepted = query.accepts(mine, np.broadcast_to(shift, mine.shape))
-                laws.append(Counter(zip(map(tuple, mine.tolist()), accepted.tolist(), strict=True)))
-            assert all(law == laws[0] for law in laws)
+                distributions.append(
+                    Counter(zip(map(tuple, mine.tolist()), accepted.tolist(), strict=True))
+                )
+            assert all(distribution == distributions[0] for distribution in distributions)
 
 
 # --- what is refused ------------------------------------------------------------------------------

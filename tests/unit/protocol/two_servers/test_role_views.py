@@ -202,7 +202,7 @@ def unpack_shares(packed: bytes) -> np.ndarray:
     )
 
 
-def law(*columns: np.ndarray) -> Counter[bytes]:
+def distribution(*columns: np.ndarray) -> Counter[bytes]:
     """How often every view of a report occurs, without the last three reports."""
     return Counter(map(bytes, np.hstack(columns).astype(np.uint8)[:-EXTRA]))
 
@@ -260,7 +260,7 @@ class Crowd:
         """
         run = self.run(deviation)
         shares = np.array([unpack(report.share, FORM.q, FORM.width) for report in self.reports])
-        views = law(
+        views = distribution(
             shares, unpack_shares(run.verified.verifier_shares), run.accepted_marks()[:, np.newaxis]
         )
         return views, {run.result(bit) for bit in (0, 1)}
@@ -277,7 +277,7 @@ class Crowd:
         for message in (run.sum(0), run.sum(1)):
             is_sum = isinstance(message, AggregateShare)
             sent.add(tuple((unpack(message.total, 2, 2) + known) % 2) if is_sum else message)
-        return law(MASK_OF_USER, unpack_shares(run.batch.verifier_shares)), sent
+        return distribution(MASK_OF_USER, unpack_shares(run.batch.verifier_shares)), sent
 
 
 def shift_element(packed: bytes, at: int) -> bytes:

@@ -89,7 +89,7 @@ def test_equal_random_counts_prove_nothing():
 
 
 @pytest.mark.parametrize("runs", [20, 2])
-def test_where_theory_knows_the_mean_alone_students_law_decides(runs):
+def test_where_theory_knows_the_mean_alone_students_distribution_decides(runs):
     from scipy.stats import t
 
     found = line_probability(make_line(1.3, Expected(1.0), runs=runs))
@@ -99,7 +99,7 @@ def test_where_theory_knows_the_mean_alone_students_law_decides(runs):
 def test_the_stated_chances_are_true():
     """Of 75 x 40 averages and 40 studies with different seeds, as many are rare as stated.
 
-    At most 1e-6 of such tests would find more (upper end of the binomial law).
+    At most 1e-6 of such tests would find more (upper end of the binomial distribution).
     """
     from scipy.stats import binom
 

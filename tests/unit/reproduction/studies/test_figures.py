@@ -23,7 +23,7 @@ from faircount.reproduction.studies import (
     table2,
     weighted_groups,
 )
-from faircount.reproduction.studies.error_law import expected_error
+from faircount.reproduction.studies.error_distribution import expected_error
 from faircount.reproduction.studies.exact_curves import select_records
 from faircount.reproduction.studies.registry import STUDIES, measure, task
 from faircount.reproduction.studies.squared_errors import (

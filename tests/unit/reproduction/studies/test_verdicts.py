@@ -63,17 +63,17 @@ def test_half_a_unit_of_the_last_digit():
 
 
 @pytest.mark.parametrize("value", [0.6, 0.9, 1.2, 1.5])
-def test_the_law_of_an_average_is_exact_for_normal_errors(value):
+def test_the_distribution_of_an_average_is_exact_for_normal_errors(value):
     from scipy.stats import chi2
 
     items = 5
     runs = 20
-    law = chi2(items * runs, scale=1 / (items * runs))
-    tail = law.cdf(value) if value < 1 else law.sf(value)
+    distribution = chi2(items * runs, scale=1 / (items * runs))
+    tail = distribution.cdf(value) if value < 1 else distribution.sf(value)
     expected = Expected(1.0, (2 / items) ** 0.5, (8 / items) ** 0.5)
     found = tail_probability(value, expected, runs)
     assert found == pytest.approx(min(1.0, 2 * tail), rel=1e-9)
-    # Without a skewness it is the gamma law with that variance, which is the same here.
+    # Without a skewness it is the gamma distribution with that variance, which is the same here.
     plain = Expected(1.0, (2 / items) ** 0.5)
     assert tail_probability(value, plain, runs) == pytest.approx(found, rel=1e-9)
 
@@ -81,7 +81,7 @@ def test_the_law_of_an_average_is_exact_for_normal_errors(value):
 def test_no_average_above_zero_is_impossible():
     """Two runs of one large item.
 
-    The law with that skewness begins at a fifth of the mean; real averages do not.
+    The distribution with that skewness begins at a fifth of the mean; real averages do not.
     """
     expected = Expected(1.0, 1.1, 2.75)
     found = [tail_probability(value, expected, 2) for value in (0.5, 0.1, 0.01)]

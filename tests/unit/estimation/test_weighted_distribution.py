@@ -1,4 +1,4 @@
-"""The law of a weighted sum against plain convolution: no smaller tail, hardly a larger one."""
+"""The distribution of a weighted sum against plain convolution: no smaller tail, hardly a larger one."""
 
 from collections.abc import Callable
 from itertools import product
@@ -9,11 +9,13 @@ import pytest
 from scipy.stats import binom
 
 from faircount.core.arrays import Floats
-from faircount.estimation import weighted_law
-from faircount.estimation.weighted_law import Laws, WeightedGroup, WeightedSum
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.estimation import weighted_distribution
+from faircount.estimation.weighted_distribution import Distributions, WeightedGroup, WeightedSum
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 
-NOISE = NoiseLaw(-3, np.array([0.1, 0.05, 0.2, 0.3, 0.2, 0.05, 0.1]), 2)  # on multiples of 1/2
+NOISE = NoiseDistribution(
+    -3, np.array([0.1, 0.05, 0.2, 0.3, 0.2, 0.05, 0.1]), 2
+)  # on multiples of 1/2
 
 CASES = {
     "sampling": (WeightedGroup(0.2, Channel(0.3), 7), WeightedGroup(0.8, Channel(0.7), 11)),
@@ -33,11 +35,11 @@ CASES = {
     ),
 }
 
-Law = tuple[Floats, Floats]
+Distribution = tuple[Floats, Floats]
 
 
-def group_law(part: WeightedGroup, hits: Floats, misses: Floats) -> Law:
-    """Values and probabilities of a group's contribution, from the laws of both coins."""
+def group_distribution(part: WeightedGroup, hits: Floats, misses: Floats) -> Distribution:
+    """Values and probabilities of a group's contribution, from the distributions of both coins."""
     counted = np.convolve(hits, misses)
     values = np.arange(counted.size, dtype=np.float64)
     noise = part.channel.noise
@@ -51,29 +53,31 @@ def coins(trials: int, p: float) -> Floats:
     return np.asarray(binom.pmf(np.arange(trials + 1), trials, p))
 
 
-def given(parts: tuple[WeightedGroup, ...], split: tuple[int, ...]) -> Law:
-    """Law of the sum for given holders."""
+def given(parts: tuple[WeightedGroup, ...], split: tuple[int, ...]) -> Distribution:
+    """Distribution of the sum for given holders."""
     values, weight = np.zeros(1), np.ones(1)
     for part, held in zip(parts, split, strict=True):
-        more, chance = group_law(
+        more, chance = group_distribution(
             part, coins(held, part.channel.hit), coins(part.users - held, part.channel.miss)
         )
         values, weight = (values[:, None] + more).ravel(), np.outer(weight, chance).ravel()
     return values, weight
 
 
-def mixture(parts: tuple[WeightedGroup, ...], chance: Callable[[tuple[int, ...]], float]) -> Law:
-    laws = [
+def mixture(
+    parts: tuple[WeightedGroup, ...], chance: Callable[[tuple[int, ...]], float]
+) -> Distribution:
+    distributions = [
         (given(parts, split), chance(split))
         for split in product(*(range(group.users + 1) for group in parts))
     ]
-    kept = [(values, c * weight) for (values, weight), c in laws if c > 0]
+    kept = [(values, c * weight) for (values, weight), c in distributions if c > 0]
     return np.concatenate([values for values, _ in kept]), np.concatenate(
         [weight for _, weight in kept]
     )
 
 
-def random_split(parts: tuple[WeightedGroup, ...], holders: int) -> Law:
+def random_split(parts: tuple[WeightedGroup, ...], holders: int) -> Distribution:
     users = sum(part.users for part in parts)
     return mixture(
         parts,
@@ -85,7 +89,7 @@ def random_split(parts: tuple[WeightedGroup, ...], holders: int) -> Law:
     )
 
 
-def population(parts: tuple[WeightedGroup, ...], shares: Floats) -> Law:
+def population(parts: tuple[WeightedGroup, ...], shares: Floats) -> Distribution:
     return mixture(
         parts,
         lambda split: float(
@@ -99,18 +103,18 @@ def population(parts: tuple[WeightedGroup, ...], shares: Floats) -> Law:
     )
 
 
-def check(laws: Laws, truth: Law) -> None:
+def check(distributions: Distributions, truth: Distribution) -> None:
     """At every tenth value of the sum: between the tail and that of a point a little nearer."""
     values, weight = truth
-    near = 2 * weighted_law._REACH * laws.length / weighted_law._CELLS
+    near = 2 * weighted_distribution._REACH * distributions.length / weighted_distribution._CELLS
     for point in np.unique(values.round(9))[::10]:
         below, above = weight[values <= point + 1e-9].sum(), weight[values >= point - 1e-9].sum()
         wider_below, wider_above = (
             weight[values <= point + near].sum(),
             weight[values >= point - near].sum(),
         )
-        assert below - 1e-6 <= laws.below(point)[0] <= wider_below / 0.99 + 0.011
-        assert above - 1e-6 <= laws.above(point)[0] <= wider_above / 0.99 + 0.011
+        assert below - 1e-6 <= distributions.below(point)[0] <= wider_below / 0.99 + 0.011
+        assert above - 1e-6 <= distributions.above(point)[0] <= wider_above / 0.99 + 0.011
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -152,8 +156,8 @@ def test_users_from_a_population(name: str) -> None:
 
 
 def test_a_planted_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Holders that are drawn one by one, not as a set of fixed size, have another law."""
-    monkeypatch.setattr(weighted_law, "EXACT_SPLIT_USERS", 0)
+    """Holders that are drawn one by one, not as a set of fixed size, have another distribution."""
+    monkeypatch.setattr(weighted_distribution, "EXACT_SPLIT_USERS", 0)
     parts = CASES["sampling"]
     with pytest.raises(AssertionError):
         check(WeightedSum(parts).random_split(1), random_split(parts, 1))
@@ -162,7 +166,7 @@ def test_a_planted_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_for_many_users_both_ways_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = (WeightedGroup(0.2, Channel(0.3), 2000), WeightedGroup(0.8, Channel(0.7), 3000))
     exact = WeightedSum(parts).random_split(800)
-    monkeypatch.setattr(weighted_law, "EXACT_SPLIT_USERS", 0)
+    monkeypatch.setattr(weighted_distribution, "EXACT_SPLIT_USERS", 0)
     near, spread = WeightedSum(parts).random_split(800), WeightedSum(parts).variance(800) ** 0.5
     for z in (-3, -2, -1, 0, 1, 2, 3):
         assert near.below(0.16 + z * spread)[0] == pytest.approx(

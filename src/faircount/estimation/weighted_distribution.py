@@ -1,4 +1,4 @@
-"""The law of the weighted sum of several groups' estimates of one item.
+"""The distribution of the weighted sum of several groups' estimates of one item.
 
     T = sum_g W_g psihat_g = sum_g a_g (s_g - c_g),    a_g = W_g / (n_g (hit_g - miss_g))
 
@@ -7,9 +7,9 @@ characteristic function of every s_g is known in closed form, and that of T is a
 cases are computed: T for given holders in every group; T when the holders of all groups together
 are a random set of users; T when users are drawn from a population.
 
-The law is inverted with a little normal blur, on the safe side: a tail is never computed smaller
-than it is (up to 1e-6), and is at most the true tail about 0.06 standard deviations nearer, plus
-one hundredth.
+The distribution is inverted with a little normal blur, on the safe side: a tail is never computed
+smaller than it is (up to 1e-6), and is at most the true tail about 0.06 standard deviations nearer,
+plus one hundredth.
 """
 
 import math
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.core.arrays import Floats
-from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.count_distribution import Channel
 
 EXACT_SPLIT_USERS = 20_000
 """Up to this many users a random split is computed exactly.
@@ -54,7 +54,7 @@ _NEGLIGIBLE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class WeightedGroup:
-    """A group: its weight, the law of its sums and its number of users."""
+    """A group: its weight, the distribution of its sums and its number of users."""
 
     weight: float
     channel: Channel
@@ -91,23 +91,23 @@ class WeightedGroup:
 
         That is the noise, less its mean and that of the other users' coins.
         """
-        law = self.channel.noise
+        distribution = self.channel.noise
         shift = self.channel.miss * self.users
-        if law is None:
+        if distribution is None:
             return np.asarray(np.exp(-1j * frequencies * self.step * shift))
         # A polynomial in e^(i u step / scale), with the probabilities as coefficients. The tails
         # that are cut off weigh less than the blur can show.
-        kept = np.flatnonzero(law.pmf > 1e-15)
-        pmf = law.pmf[kept[0] : kept[-1] + 1]
-        low = (law.low + int(kept[0])) / law.scale
-        turn = np.exp(1j * frequencies * self.step / law.scale)
-        centred = np.exp(1j * frequencies * self.step * (low - law.mean - shift))
+        kept = np.flatnonzero(distribution.pmf > 1e-15)
+        pmf = distribution.pmf[kept[0] : kept[-1] + 1]
+        low = (distribution.low + int(kept[0])) / distribution.scale
+        turn = np.exp(1j * frequencies * self.step / distribution.scale)
+        centred = np.exp(1j * frequencies * self.step * (low - distribution.mean - shift))
         return np.asarray(_polynomial(pmf, turn) * centred)
 
 
 @dataclass(frozen=True, eq=False)
-class Laws:
-    """Laws of T, one per row, on a window of this length around a centre.
+class Distributions:
+    """Distributions of T, one per row, on a window of this length around a centre.
 
     `values` are their characteristic functions at multiples of 2 pi / length.
     """
@@ -143,7 +143,7 @@ class Laws:
 
 
 def frequencies_of(length: float) -> Floats:
-    """Return the frequencies at which the law on a window of this length is needed."""
+    """Return the frequencies at which the distribution on a window of this length is needed."""
     return np.asarray(2 * math.pi / length * np.arange(_STEPS + 1))
 
 
@@ -172,8 +172,8 @@ class WeightedSum:
         )
         return coins + self.excess_variance * share * (1 - share)
 
-    def given_splits(self, splits: NDArray[np.int64]) -> Laws:
-        """Return the law of T for every row of `splits`: the number of holders in every group."""
+    def given_splits(self, splits: NDArray[np.int64]) -> Distributions:
+        """Return the distribution of T for every row of `splits`: the holders in every group."""
         held = splits.astype(np.float64)
         base_variance = sum(group.base_variance for group in self.groups)
         variances = held @ [group.per_holder for group in self.groups] + base_variance
@@ -183,10 +183,10 @@ class WeightedSum:
         sizes = np.array([group.users for group in self.groups])
         values = np.exp(held @ holder + (sizes - held) @ other) * self._noise(length)
         means = held @ [group.weight / group.users for group in self.groups]
-        return Laws(values, length, float(np.mean(means)))
+        return Distributions(values, length, float(np.mean(means)))
 
-    def random_split(self, holders: int) -> Laws:
-        """Return the law of T when the holders are a random set of all users."""
+    def random_split(self, holders: int) -> Distributions:
+        """Return the distribution of T when the holders are a random set of all users."""
         block = _block(holders, self.users)
         # One theta serves a whole block of numbers of holders, which are likely with it. It must
         # not be 0 or 1, where only one number is possible.
@@ -198,10 +198,10 @@ class WeightedSum:
             if block.start not in self._rows_by_block:
                 self._rows_by_block[block.start] = self._given_holders(block, theta, length)
             values = self._rows_by_block[block.start][holders - block.start]
-        return Laws(values[None, :], length, holders / self.users)
+        return Distributions(values[None, :], length, holders / self.users)
 
-    def population(self, shares: Floats) -> Laws:
-        """Return the law of T when users of group g hold the item with probability shares[g]."""
+    def population(self, shares: Floats) -> Distributions:
+        """Return the distribution of T if users of group g hold the item with chance shares[g]."""
         pairs = list(zip(self.groups, shares.tolist(), strict=True))
         variance = sum(
             group.base_variance
@@ -215,10 +215,10 @@ class WeightedSum:
             heads = group.channel.miss + (group.channel.hit - group.channel.miss) * q
             values = values * power(group.coin(heads, u), group.users)
         mean = sum(group.weight * q for group, q in pairs)
-        return Laws(values[None, :], length, mean)
+        return Distributions(values[None, :], length, mean)
 
-    def drawn_users(self, holders: Floats, others: Floats) -> Laws:
-        """Return the law of T for weights by size, when every user is drawn alone.
+    def drawn_users(self, holders: Floats, others: Floats) -> Distributions:
+        """Return the distribution of T for weights by size, when every user is drawn alone.
 
         A user is a holder in group g with probability holders[g] and somebody else there with
         probability others[g], so the sizes of the groups are random.
@@ -243,7 +243,9 @@ class WeightedSum:
         one_user = holders @ of_holder + others @ of_other
         # The noise is that of the groups as they are; the shift in it belongs to their users.
         noise = self._noise(length) * np.exp(1j * u * shift)
-        return Laws((noise * power(one_user, self.users))[None, :], length, mean * self.users)
+        return Distributions(
+            (noise * power(one_user, self.users))[None, :], length, mean * self.users
+        )
 
     def _given_holders(self, block: range, theta: float, length: float) -> Complex:
         """Return the characteristic functions for every number of holders in the block.

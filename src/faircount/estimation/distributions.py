@@ -1,6 +1,6 @@
-"""Laws of an item's decoded sum, computed for many parameters at a time.
+"""Distributions of an item's decoded sum, computed for many parameters at a time.
 
-A law is kept as a row of `Rows`: a probability vector over a window of about nine standard
+A distribution is kept as a row of `Rows`: a probability vector over a window of about nine standard
 deviations around its mean. What lies outside weighs less than 1e-15, so sums over a window are
 exact to floating point.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.core.arrays import Floats, Ints
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.count_distribution import NoiseDistribution
 
 # Half a window: 9 standard deviations, and 25 more for the long tail of small counts.
 _SPREAD = 9.0
@@ -23,7 +23,7 @@ _TINY = 2.0**-53
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """One law per row: row i gives probability pmf[i, k] to start[i] + k."""
+    """One distribution per row: row i gives probability pmf[i, k] to start[i] + k."""
 
     start: Ints
     pmf: Floats
@@ -53,7 +53,7 @@ class Rows:
 
 
 def binomial_rows(trials: Ints, p: Floats) -> Rows:
-    """Return the laws Bin(trials[i], p[i])."""
+    """Return the distributions Bin(trials[i], p[i])."""
     # With p moved away from 0 and 1 by 2^-53, the certain cases need no branch of their own.
     p = np.clip(p, _TINY, 1 - _TINY)
     start, x = _windows(trials * p, trials * p * (1 - p), np.zeros_like(trials), trials)
@@ -64,7 +64,7 @@ def binomial_rows(trials: Ints, p: Floats) -> Rows:
 
 
 def hypergeometric_rows(users: int, holders: Ints, drawn: Ints) -> Rows:
-    """Return the laws of the holders among `drawn[i]` users taken at random from `users`.
+    """Return the distributions of the holders among `drawn[i]` users taken at random from `users`.
 
     `holders[i]` of all users hold the item.
     """
@@ -116,7 +116,7 @@ def binomial_below(points: Ints, trials: Ints, p: float) -> Floats:
 def two_coins_below(points: Ints, holders: Ints, users: int, hit: float, miss: float) -> Floats:
     """Return P(Bin(holders, hit) + Bin(users - holders, miss) <= point).
 
-    This is the law of a sum of a local mechanism.
+    This is the distribution of a sum of a local mechanism.
     """
     first = binomial_rows(holders, np.full(holders.size, hit))
     second = binomial_rows(users - holders, np.full(holders.size, miss))
@@ -124,7 +124,7 @@ def two_coins_below(points: Ints, holders: Ints, users: int, hit: float, miss: f
     return np.asarray((first.pmf * second.lookup(points[:, None] - x)).sum(axis=1))
 
 
-def noisy_below(points: Ints, trials: Ints, p: Floats, noise: NoiseLaw) -> Floats:
+def noisy_below(points: Ints, trials: Ints, p: Floats, noise: NoiseDistribution) -> Floats:
     """Return P(Bin(trials, p) + noise <= point), with points in units of 1 / noise.scale."""
     counts = binomial_rows(trials, p)
     x = counts.start[:, None] + np.arange(counts.pmf.shape[1])

@@ -1,8 +1,8 @@
-"""Laws of single cells, and of sums of cells, under joint noise: for estimates and planning.
+"""Distributions of cells, and of sums of cells, under joint noise: for estimates and planning.
 
-Given the radius, the noise of a block is uniform in its ball; the law of a cell is the mixture over
-the radius. These laws are doubles that are exact up to rounding. Nothing that is drawn depends on
-them.
+Given the radius, the noise of a block is uniform in its ball; the distribution of a cell is the
+mixture over the radius. These distributions are doubles that are exact up to rounding. Nothing that
+is drawn depends on them.
 """
 
 import math
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.special import log_factorial
-from faircount.mechanisms.count_law import NoiseLaw, sum_of_draws
+from faircount.mechanisms.count_distribution import NoiseDistribution, sum_of_draws
 from faircount.mechanisms.exact_draws import ONE
 from faircount.mechanisms.joint_noise.balls import Ball, CubeBall, LimitedBall, ZeroSumBall
 from faircount.mechanisms.joint_noise.radius import RadiusTable, radius_table
@@ -23,35 +23,39 @@ from faircount.mechanisms.joint_noise.radius import RadiusTable, radius_table
 # Whole numbers of any width, as NumPy makes them.
 Whole = NDArray[np.signedinteger[Any]]
 
-# Radii with a smaller probability are left out of the laws of cells.
+# Radii with a smaller probability are left out of the distributions of cells.
 _NEGLIGIBLE = 1e-20
 
 # Entries of a matrix that is worked on at a time: some 16 MB of doubles.
 _ENTRIES = 2_000_000
 
-# Longest law of a number, in support points.
+# Longest distribution of a number, in support points.
 _LONGEST = 1 << 23
 
 
 @lru_cache(maxsize=256)
-def cell_law(balls: tuple[Ball, ...], place: int, scaled: int, draws: int = 1) -> NoiseLaw:
-    """Return the law of one cell of the ball at `place`, in a group of balls.
+def cell_distribution(
+    balls: tuple[Ball, ...], place: int, scaled: int, draws: int = 1
+) -> NoiseDistribution:
+    """Return the distribution of one cell of the ball at `place`, in a group of balls.
 
     scaled: epsilon of the group in units of 2^-128
     draws:  how many independent noises are added: one, or those of both servers
     """
-    return _law(balls, place, scaled, draws, 1)
+    return _distribution(balls, place, scaled, draws, 1)
 
 
 @lru_cache(maxsize=256)
-def sum_law(
+def sum_distribution(
     balls: tuple[Ball, ...], place: int, terms: int, scaled: int, draws: int = 1
-) -> NoiseLaw:
-    """Return the law of the sum of so many cells of a zero-sum ball, such as a row of a table."""
-    return _law(balls, place, scaled, draws, terms)
+) -> NoiseDistribution:
+    """Return the distribution of a sum of cells of a zero-sum ball, such as a row of a table."""
+    return _distribution(balls, place, scaled, draws, terms)
 
 
-def _law(balls: tuple[Ball, ...], place: int, scaled: int, draws: int, terms: int) -> NoiseLaw:
+def _distribution(
+    balls: tuple[Ball, ...], place: int, scaled: int, draws: int, terms: int
+) -> NoiseDistribution:
     table = radius_table(balls, scaled)
     radii = np.array([weight / ONE for weight in table.weights])
     ball = balls[place]
@@ -65,20 +69,20 @@ def _law(balls: tuple[Ball, ...], place: int, scaled: int, draws: int, terms: in
         half = _limited_half(ball, radii)
     else:
         raise ParameterError(f"there is no distribution of the cells of {type(ball).__name__}")
-    law = _mirror(half)
-    return law if draws == 1 else sum_of_draws(law, draws)
+    distribution = _mirror(half)
+    return distribution if draws == 1 else sum_of_draws(distribution, draws)
 
 
-def _mirror(half: Floats) -> NoiseLaw:
-    """Return the symmetric law with these probabilities of 0, 1, 2, ..., normalized."""
+def _mirror(half: Floats) -> NoiseDistribution:
+    """Return the symmetric distribution with these probabilities of 0, 1, 2, ..., normalized."""
     last = int(np.flatnonzero(half)[-1])
     kept = half[: last + 1]
     pmf = np.concatenate([kept[:0:-1], kept])
-    return NoiseLaw(-last, pmf / pmf.sum())
+    return NoiseDistribution(-last, pmf / pmf.sum())
 
 
 def _cube_half(ball: CubeBall, radii: Floats) -> Floats:
-    """Return P(0), P(1), ...: a sum of uniform laws on [-step r, step r]."""
+    """Return P(0), P(1), ...: a sum of uniform distributions on [-step r, step r]."""
     largest = int(np.flatnonzero(radii > _NEGLIGIBLE)[-1])
     if ball.step * largest > _LONGEST:
         raise ParameterError(

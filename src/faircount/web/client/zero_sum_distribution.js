@@ -1,5 +1,5 @@
-// The law of a sum of M of the N cells of a zero-sum ball, without adding up all points: that would
-// take R^3 steps for radii up to R, which are in the thousands where epsilon is small.
+// The distribution of a sum of M of the N cells of a zero-sum ball, without adding up all points:
+// that would take R^3 steps for radii up to R, which are in the thousands where epsilon is small.
 //
 // Every point whose positive part is at most rho has the weight h(rho) = P(rho) / |Ball(rho)|. The
 // points with the sum v are coefficients of a power series:

@@ -1,20 +1,20 @@
-// The laws of single cells, and of sums of cells, under the joint noise of both servers: for
-// intervals. Given the radius, the noise of a block is uniform in its ball; the law of a cell is
-// the mixture over the radius. Doubles, exact up to rounding; nothing drawn depends on them.
+// The distributions of single cells, and of sums of cells, under the joint noise of both servers:
+// for intervals. Given the radius, the noise of a block is uniform in its ball; the distribution of a
+// cell is the mixture over the radius. Doubles, exact up to rounding; nothing drawn depends on them.
 //
-// A law is symmetric: {half, known}, where half[z] is the probability of the value z, and of -z, of
-// one server, and `known` are its quantiles so far.
+// A distribution is symmetric: {half, known}, where half[z] is the probability of the value z, and
+// of -z, of one server, and `known` are its quantiles so far.
 
 import { ballSizes } from "./balls.js";
 import { logChoose, logOf, logSum } from "./logarithms.js";
-import { zeroSumHalf } from "./zero_sum_law.js";
+import { zeroSumHalf } from "./zero_sum_distribution.js";
 
 const NEGLIGIBLE = 1e-20; // the radii end where their probabilities are smaller
 const UNIMPORTANT = 1e-15; // a radius with a smaller probability is not worth the time
 
-/** The law of the noise of one server in a sum of `terms` cells of the ball at `place`. */
-export function cellLaw({ balls, table }, place, terms = 1) {
-  const radii = radiusLaw(table);
+/** The distribution of the noise of one server in a sum of `terms` cells of the ball at `place`. */
+export function cellDistribution({ balls, table }, place, terms = 1) {
+  const radii = radiusDistribution(table);
   const ball = balls[place];
   if (ball.kind === "cube") return normalize(cubeHalf(ball, radii));
   if (ball.kind === "limited") return normalize(limitedHalf(ball, radii));
@@ -23,9 +23,10 @@ export function cellLaw({ balls, table }, place, terms = 1) {
 }
 
 /** Probabilities of the radii, up to the last one that matters. */
-function radiusLaw({ cumulative }) {
-  const law = cumulative.map((entry, at) => Number(entry - (cumulative[at - 1] ?? 0n)) / 2 ** 128);
-  return law.slice(0, law.findLastIndex((weight) => weight > NEGLIGIBLE) + 1);
+function radiusDistribution({ cumulative }) {
+  const units = cumulative.map((entry, at) => entry - (cumulative[at - 1] ?? 0n));
+  const weights = units.map((unit) => Number(unit) / 2 ** 128);
+  return weights.slice(0, weights.findLastIndex((weight) => weight > NEGLIGIBLE) + 1);
 }
 
 function normalize(half) {
@@ -40,11 +41,12 @@ export const varianceOf = ({ half }) =>
 
 /**
  * The smallest number z with P(noise of both servers > z) at most `tail`: -z .. z are the narrowest
- * points with at most `tail` beyond each. A law remembers what was asked.
+ * points with at most `tail` beyond each. A distribution remembers what was asked.
  */
-export function quantileOf(law, tail) {
-  if (!law.known.has(tail)) law.known.set(tail, findQuantile(law.half, tail));
-  return law.known.get(tail);
+export function quantileOf(distribution, tail) {
+  const { half, known } = distribution;
+  if (!known.has(tail)) known.set(tail, findQuantile(half, tail));
+  return known.get(tail);
 }
 
 function findQuantile(half, tail) {
@@ -71,7 +73,7 @@ function findQuantile(half, tail) {
   return high;
 }
 
-/** A mixture of uniform laws on [-step r, step r]. */
+/** A mixture of uniform distributions on [-step r, step r]. */
 function cubeHalf({ step }, radii) {
   const half = new Float64Array(step * (radii.length - 1) + 1);
   let height = 0;

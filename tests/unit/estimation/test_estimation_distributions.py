@@ -1,4 +1,4 @@
-"""The windowed laws against SciPy's and against plain convolution."""
+"""The windowed distributions against SciPy's and against plain convolution."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
-from faircount.estimation.laws import (
+from faircount.estimation.distributions import (
     binomial_below,
     binomial_rows,
     bracket_fractions,
@@ -15,7 +15,7 @@ from faircount.estimation.laws import (
     noisy_below,
     two_coins_below,
 )
-from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.count_distribution import NoiseDistribution
 
 
 def dense(rows, row, size):
@@ -67,32 +67,34 @@ def test_binomial_below_is_scipys_cdf(trials, point, p):
 def test_two_coins_is_a_convolution(holders):
     n, hit, miss = 150, 0.5, 0.27
     own = binom.pmf(np.arange(holders + 1), holders, hit)
-    law = np.convolve(own, binom.pmf(np.arange(n - holders + 1), n - holders, miss))
+    distribution = np.convolve(own, binom.pmf(np.arange(n - holders + 1), n - holders, miss))
     points = np.arange(-1, n + 2)
     found = two_coins_below(points, np.full(points.size, holders), n, hit, miss)
-    np.testing.assert_allclose(found, np.concatenate(([0], np.cumsum(law), [1])), atol=1e-12)
+    np.testing.assert_allclose(
+        found, np.concatenate(([0], np.cumsum(distribution), [1])), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("scale", [1, 4])
 def test_noisy_below_is_a_convolution(scale):
-    noise = NoiseLaw(-3, np.array([0.1, 0.2, 0.3, 0.2, 0.1, 0.05, 0.05]), scale)
+    noise = NoiseDistribution(-3, np.array([0.1, 0.2, 0.3, 0.2, 0.1, 0.05, 0.05]), scale)
     counted = np.zeros(40 * scale + 1)
     counted[::scale] = binom.pmf(np.arange(41), 40, 0.3)
-    law = np.convolve(counted, noise.pmf)
-    points = np.arange(-3, law.size - 3)
+    distribution = np.convolve(counted, noise.pmf)
+    points = np.arange(-3, distribution.size - 3)
     found = noisy_below(points, np.full(points.size, 40), np.full(points.size, 0.3), noise)
-    np.testing.assert_allclose(found, np.cumsum(law), atol=1e-12)
+    np.testing.assert_allclose(found, np.cumsum(distribution), atol=1e-12)
 
 
 def test_acceptability_is_a_p_value():
-    law = binomial_rows(np.array([23]), np.array([0.37]))
+    distribution = binomial_rows(np.array([23]), np.array([0.37]))
     points = np.arange(24)
     one = [
         binomial_rows(np.array([23]), np.array([0.37])).acceptability(np.array([x]))[0]
         for x in points
     ]
     for level in (0.01, 0.05, 0.2, 0.9):
-        assert law.pmf[0][np.array(one) <= level].sum() <= level + 1e-12
+        assert distribution.pmf[0][np.array(one) <= level].sum() <= level + 1e-12
     assert max(one) == pytest.approx(1)
 
 

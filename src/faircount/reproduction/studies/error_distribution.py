@@ -1,4 +1,4 @@
-"""The law of a squared error summed over the items, from the cumulants of the estimates.
+"""The distribution of a squared error summed over the items, from the cumulants of the estimates.
 
 An error X with cumulants k2, k3, k4, k6 has a square with
 
@@ -7,8 +7,8 @@ An error X with cumulants k2, k3, k4, k6 has a square with
     third central moment  k6 + 12 k4 k2 + 10 k3^2 + 8 k2^3
 
 For independent items these add up. Where errors of different items are correlated, the terms that a
-normal law would have, 2 k2^2 and 8 k2^3, become traces of powers of the covariance. The other terms
-are small there, and are taken item by item.
+normal distribution would have, 2 k2^2 and 8 k2^3, become traces of powers of the covariance. The
+other terms are small there, and are taken item by item.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ import numpy as np
 
 from faircount.core.arrays import Floats
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 from faircount.reproduction.studies.study import Expected
 
 
@@ -67,10 +67,10 @@ def _binomial_cumulants(users: Floats, p: float) -> Cumulants:
     return Cumulants(users * v, users * third, users * v * (1 - 6 * v), users * sixth)
 
 
-def _noise_cumulants(law: NoiseLaw, counts: Floats) -> Cumulants:
+def _noise_cumulants(distribution: NoiseDistribution, counts: Floats) -> Cumulants:
     """Of noise that is added to every item, whatever its count."""
-    deviations = law.values - law.mean
-    m2, m3, m4, m6 = (float((law.pmf * deviations**order).sum()) for order in (2, 3, 4, 6))
+    deviations = distribution.values - distribution.mean
+    m2, m3, m4, m6 = (float((distribution.pmf * deviations**order).sum()) for order in (2, 3, 4, 6))
     # From central moments to cumulants.
     fourth = m4 - 3 * m2**2
     sixth = m6 - 15 * m4 * m2 - 10 * m3**2 + 30 * m2**3
@@ -92,7 +92,7 @@ def error_covariance(channel: Channel, counts: Floats, n: int) -> Floats:
     return np.asarray(matrix)
 
 
-def squared_error_law(
+def squared_error_distribution(
     errors: Cumulants, covariance: Floats | None = None, variance_of_k2: float = 0.0
 ) -> Expected:
     """Mean, deviation and skewness of the summed squared error.
@@ -116,9 +116,9 @@ def squared_error_law(
 
 
 def expected_error(mechanism: FrequencyMechanism, user_counts: tuple[int, ...]) -> Expected:
-    """Law of the squared error of one survey of these users; exact where items are independent."""
+    """Distribution of one survey's squared error; exact where items are independent."""
     counts = np.array(user_counts, dtype=np.float64)
     n = int(counts.sum())
     channel = mechanism.bind(n).channel(n)
     covariance = error_covariance(channel, counts, n)
-    return squared_error_law(error_cumulants(channel, counts, n), covariance)
+    return squared_error_distribution(error_cumulants(channel, counts, n), covariance)

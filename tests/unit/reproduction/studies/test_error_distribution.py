@@ -1,4 +1,4 @@
-"""The law of a summed squared error, against enumeration of everything that can happen."""
+"""The distribution of a summed squared error, against enumeration of everything that can happen."""
 
 import itertools
 import math
@@ -6,15 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_distribution import Channel, NoiseDistribution
 from faircount.mechanisms.local_frequency import GRR
 from faircount.mechanisms.sampling import DPDS
-from faircount.reproduction.studies.error_law import (
+from faircount.reproduction.studies.error_distribution import (
     Cumulants,
     error_covariance,
     error_cumulants,
     expected_error,
-    squared_error_law,
+    squared_error_distribution,
 )
 from faircount.reproduction.studies.study import Expected
 
@@ -38,7 +38,7 @@ def binomial(n, k, p):
 
 def test_cumulants_by_enumeration():
     # Three of four users choose the item and are counted with 0.6, the fourth with 0.25.
-    noise = NoiseLaw(-1, np.array([0.3, 0.5, 0.2]))
+    noise = NoiseDistribution(-1, np.array([0.3, 0.5, 0.2]))
     # Estimates divide by n (0.6 - 0.25), hence the 0.35 below.
     own = [binomial(3, k, 0.6) for k in range(4)]
     probabilities = np.convolve(np.convolve(own, [0.75, 0.25]), noise.pmf)
@@ -80,7 +80,7 @@ def test_errors_of_users_who_report_one_item_are_correlated_as_enumerated():
 
 def test_summed_normal_errors_have_the_skewness_of_chi_square():
     zeros = np.zeros(8)
-    found = squared_error_law(Cumulants(np.full(8, 0.5), zeros, zeros, zeros))
+    found = squared_error_distribution(Cumulants(np.full(8, 0.5), zeros, zeros, zeros))
     assert found == Expected(4.0, pytest.approx(math.sqrt(16 * 0.25)), pytest.approx(1.0))
 
 
@@ -88,5 +88,5 @@ def test_errors_that_always_agree_count_as_one():
     """Eight equal normal errors: 4 times a chi square with one degree of freedom."""
     zeros = np.zeros(8)
     errors = Cumulants(np.full(8, 0.5), zeros, zeros, zeros)
-    found = squared_error_law(errors, np.full((8, 8), 0.5))
+    found = squared_error_distribution(errors, np.full((8, 8), 0.5))
     assert found == Expected(4.0, pytest.approx(4 * math.sqrt(2)), pytest.approx(math.sqrt(8)))

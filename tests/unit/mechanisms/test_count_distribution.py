@@ -8,7 +8,12 @@ import pytest
 from scipy import stats
 
 import faircount as fc
-from faircount.mechanisms.count_law import NORMAL_FROM, Channel, NoiseLaw, fit_noise
+from faircount.mechanisms.count_distribution import (
+    NORMAL_FROM,
+    Channel,
+    NoiseDistribution,
+    fit_noise,
+)
 
 MECHANISMS = [
     fc.GRR(items=2, users=28, epsilon=5.0),
@@ -20,29 +25,31 @@ MECHANISMS = [
 ]
 
 
-def inside(law: Channel, holders: int, users: int, half: float) -> float:
+def inside(distribution: Channel, holders: int, users: int, half: float) -> float:
     """P(|estimate - truth| <= half), summed over all outcomes of the holders and the others."""
     ours = np.arange(holders + 1)[:, None]
     others = np.arange(users - holders + 1)
-    chance = stats.binom.pmf(ours, holders, law.hit) * stats.binom.pmf(
-        others, users - holders, law.miss
+    chance = stats.binom.pmf(ours, holders, distribution.hit) * stats.binom.pmf(
+        others, users - holders, distribution.miss
     )
-    estimate = (ours + others - users * law.miss) / (law.hit - law.miss) / users
+    estimate = (
+        (ours + others - users * distribution.miss) / (distribution.hit - distribution.miss) / users
+    )
     return float(chance[np.abs(estimate - holders / users) <= half + 1e-12].sum())
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS[:4], ids=str)
 def test_half_widths_hold_and_no_smaller_ones_do(mechanism: Any) -> None:
     users = mechanism.n
-    law = mechanism.channel(mechanism.n)
+    distribution = mechanism.channel(mechanism.n)
     half = mechanism.expected_errors(users)[1]
     # The average number of holders may be fractional.
     around = (users // mechanism.N, -(-users // mechanism.N))
-    assert min(inside(law, holders, users, half) for holders in around) >= 0.95
-    assert min(inside(law, holders, users, half * (1 - 1e-6)) for holders in around) < 0.95
+    assert min(inside(distribution, holders, users, half) for holders in around) >= 0.95
+    assert min(inside(distribution, holders, users, half * (1 - 1e-6)) for holders in around) < 0.95
 
 
-def test_a_normal_law_would_hold_less_often_than_it_says() -> None:
+def test_a_normal_distribution_would_hold_less_often_than_it_says() -> None:
     """28 users, two items, epsilon 5: 1.96 standard errors hold in 83.6% of the cases."""
     mechanism = MECHANISMS[0]
     error, half = mechanism.expected_errors(28)
@@ -71,12 +78,12 @@ def test_draws_are_as_often_inside_as_stated(mechanism: Any) -> None:
 
 
 def test_wide_sums_are_taken_for_normal_and_that_makes_no_difference() -> None:
-    law = Channel(0.75, 0.25)
+    distribution = Channel(0.75, 0.25)
     # The standard deviation is just above the limit.
     users = 4 * math.ceil(4 * NORMAL_FROM**2 / 3)
-    error, half = law.expected_errors(4, users)
+    error, half = distribution.expected_errors(4, users)
     assert half == pytest.approx(1.96 * error, rel=1e-4)
-    exact = law.law(users // 4, users)
+    exact = distribution.distribution(users // 4, users)
     off = np.abs(exact.values - exact.mean) / users / 0.5
     assert exact.pmf[off <= half].sum() == pytest.approx(0.95, abs=1e-3)
 
@@ -103,9 +110,9 @@ def test_rounding_leaves_nothing_of_a_count_of_zero(mechanism: Any) -> None:
 
 
 def test_the_mean_of_lopsided_noise_is_that_of_its_points() -> None:
-    law = NoiseLaw(3, np.array([0.5, 0.25, 0.25]), scale=2)
-    assert law.mean == pytest.approx((3 * 0.5 + 4 * 0.25 + 5 * 0.25) / 2, abs=1e-15)
-    assert fit_noise(law, 3).mean == pytest.approx(0.0, abs=1e-12)
+    distribution = NoiseDistribution(3, np.array([0.5, 0.25, 0.25]), scale=2)
+    assert distribution.mean == pytest.approx((3 * 0.5 + 4 * 0.25 + 5 * 0.25) / 2, abs=1e-15)
+    assert fit_noise(distribution, 3).mean == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -120,4 +127,4 @@ def test_the_mean_of_lopsided_noise_is_that_of_its_points() -> None:
 )
 def test_one_peak_is_told_from_several(weights: tuple[int, ...], expected: bool) -> None:
     pmf = np.array(weights) / sum(weights)
-    assert NoiseLaw(0, pmf).has_one_peak is expected
+    assert NoiseDistribution(0, pmf).has_one_peak is expected

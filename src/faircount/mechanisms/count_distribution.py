@@ -13,8 +13,8 @@ here once.
 
 How many people were counted is public, and every one of them has one vote. Where all items have
 independent noise, the sums are therefore fitted to this total: the noise e_j of item j becomes
-e_j - mean(e), whose variance is smaller by a factor 1 - 1/N. Its law is exact: in units of 1/N it
-is (N - 1) e_j minus the noise of all other items, a combination of integers.
+e_j - mean(e), whose variance is smaller by a factor 1 - 1/N. Its distribution is exact: in units of
+1/N it is (N - 1) e_j minus the noise of all other items, a combination of integers.
 """
 
 import math
@@ -41,19 +41,20 @@ NORMAL_FROM = 100.0
 _NEGLIGIBLE = 1e-16
 
 # Sums are fitted to the known total if the noise has at most this many fitted steps, of 1/N of its
-# own, per standard deviation. Its law would not fit into memory otherwise; the total then says next
-# to nothing, because there are many items or because the steps of the noise are very fine.
+# own, per standard deviation. Its distribution would not fit into memory otherwise; the total then
+# says next to nothing, because there are many items or because the steps of the noise are very
+# fine.
 FINEST_FIT = 50_000.0
 
-# Probability that is cut off from each tail before laws are convolved.
+# Probability that is cut off from each tail before distributions are convolved.
 _CUT_TAIL = 1e-18
 
-# Products of lengths up to which laws are convolved term by term.
+# Products of lengths up to which distributions are convolved term by term.
 _TERM_BY_TERM = 10**7
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseLaw:
+class NoiseDistribution:
     """A discrete distribution with the support (low, low + 1, ...) / scale, in counts.
 
     low: smallest support point, in steps of 1 / scale
@@ -130,61 +131,61 @@ def fits_total(items: int, deviation: float) -> bool:
 
 
 @lru_cache(maxsize=64)
-def fit_noise(noise: NoiseLaw, items: int, terms: int = 1) -> NoiseLaw:
-    """Return the law of the fitted noise in a sum of so many items, by default in one.
+def fit_noise(noise: NoiseDistribution, items: int, terms: int = 1) -> NoiseDistribution:
+    """Return the distribution of the fitted noise in a sum of so many items, by default in one.
 
     The noise e is independent in all items, and what is fitted has e_j - mean(e) in item j.
     """
     if terms == items:
-        return NoiseLaw(0, np.ones(1))
-    law = _cut_tails(noise.low, _even_out(noise.pmf))
+        return NoiseDistribution(0, np.ones(1))
+    distribution = _cut_tails(noise.low, _even_out(noise.pmf))
     # In steps of 1 / (items * scale): (items - terms) times the noise inside the sum, minus `terms`
     # times the noise outside. Common factors only make the steps finer than they are.
     common = math.gcd(items, terms)
-    inside = _stretch(_sum_of(law, terms), (items - terms) // common)
-    low, others = _stretch(_sum_of(law, items - terms), terms // common)
+    inside = _stretch(_sum_of(distribution, terms), (items - terms) // common)
+    low, others = _stretch(_sum_of(distribution, items - terms), terms // common)
     pmf = _convolve(inside[1], others[::-1])
     start = inside[0] - (low + others.size - 1)
-    return NoiseLaw(start, pmf / pmf.sum(), noise.scale * items // common)
+    return NoiseDistribution(start, pmf / pmf.sum(), noise.scale * items // common)
 
 
 @lru_cache(maxsize=64)
-def weigh_noise(noise: NoiseLaw, weights: tuple[int, ...]) -> NoiseLaw:
-    """Return the law of the sum of independent symmetric noise, each times a whole number."""
-    law = _cut_tails(noise.low, _even_out(noise.pmf))
-    total: _Law = (0, np.ones(1))
+def weigh_noise(noise: NoiseDistribution, weights: tuple[int, ...]) -> NoiseDistribution:
+    """Return the distribution of a sum of independent symmetric noise, each times an integer."""
+    distribution = _cut_tails(noise.low, _even_out(noise.pmf))
+    total: _Distribution = (0, np.ones(1))
     # The noise is symmetric, so that only the sizes of the weights matter.
     for weight in map(abs, filter(None, weights)):
-        low, pmf = _stretch(law, weight)
+        low, pmf = _stretch(distribution, weight)
         total = _cut_tails(total[0] + low, _convolve(pmf, total[1]))
-    return NoiseLaw(total[0], total[1] / total[1].sum(), noise.scale)
+    return NoiseDistribution(total[0], total[1] / total[1].sum(), noise.scale)
 
 
-def sum_of_draws(noise: NoiseLaw, draws: int) -> NoiseLaw:
-    """Return the law of the sum of so many independent draws."""
+def sum_of_draws(noise: NoiseDistribution, draws: int) -> NoiseDistribution:
+    """Return the distribution of the sum of so many independent draws."""
     low, pmf = _sum_of((noise.low, noise.pmf), draws)
-    return NoiseLaw(low, pmf / pmf.sum(), noise.scale)
+    return NoiseDistribution(low, pmf / pmf.sum(), noise.scale)
 
 
-def sum_of_laws(laws: Sequence[NoiseLaw]) -> NoiseLaw:
-    """Return the law of the sum of independent draws, one from each law."""
+def sum_of_distributions(distributions: Sequence[NoiseDistribution]) -> NoiseDistribution:
+    """Return the distribution of the sum of independent draws, one from each distribution."""
     # Fitted noise has finer steps than noise that adds up to 0 by itself.
-    scale = math.lcm(*(law.scale for law in laws))
+    scale = math.lcm(*(distribution.scale for distribution in distributions))
     low = 0
     pmf = np.ones(1)
-    for law in laws:
-        start, spaced = _stretch((law.low, law.pmf), scale // law.scale)
+    for distribution in distributions:
+        start, spaced = _stretch((distribution.low, distribution.pmf), scale // distribution.scale)
         low, pmf = _cut_tails(low + start, _convolve(spaced, pmf))
-    return NoiseLaw(low, pmf / pmf.sum(), scale)
+    return NoiseDistribution(low, pmf / pmf.sum(), scale)
 
 
-# A law as its smallest value and the probabilities from there on.
-_Law = tuple[int, Floats]
+# A distribution as its smallest value and the probabilities from there on.
+_Distribution = tuple[int, Floats]
 
 
-def _stretch(law: _Law, factor: int) -> _Law:
-    """Return the law of a multiple of the noise."""
-    low, pmf = law
+def _stretch(distribution: _Distribution, factor: int) -> _Distribution:
+    """Return the distribution of a multiple of the noise."""
+    low, pmf = distribution
     spaced = np.zeros(factor * (pmf.size - 1) + 1)
     spaced[::factor] = pmf
     return factor * low, spaced
@@ -201,7 +202,7 @@ def _is_symmetric(pmf: Floats) -> bool:
     return np.array_equal(pmf, pmf[::-1])
 
 
-def _cut_tails(low: int, pmf: Floats) -> _Law:
+def _cut_tails(low: int, pmf: Floats) -> _Distribution:
     below = np.cumsum(pmf)
     above = np.cumsum(pmf[::-1])
     first = int(np.searchsorted(below, _CUT_TAIL, side="right"))
@@ -209,20 +210,22 @@ def _cut_tails(low: int, pmf: Floats) -> _Law:
     return low + first, pmf[first:last]
 
 
-def _sum_of(law: _Law, terms: int) -> _Law:
-    """Return the law of the sum of independent terms, by repeated squaring."""
-    total: _Law = (0, np.ones(1))
+def _sum_of(distribution: _Distribution, terms: int) -> _Distribution:
+    """Return the distribution of the sum of independent terms, by repeated squaring."""
+    total: _Distribution = (0, np.ones(1))
     while terms:
         if terms & 1:
-            total = _cut_tails(total[0] + law[0], _convolve(total[1], law[1]))
+            total = _cut_tails(total[0] + distribution[0], _convolve(total[1], distribution[1]))
         terms >>= 1
         if terms:
-            law = _cut_tails(2 * law[0], _convolve(law[1], law[1]))
+            distribution = _cut_tails(
+                2 * distribution[0], _convolve(distribution[1], distribution[1])
+            )
     return total
 
 
 def _convolve(spaced: Floats, other: Floats) -> Floats:
-    """Return the convolution, which is exactly symmetric if both laws are."""
+    """Return the convolution, which is exactly symmetric if both distributions are."""
     pmf = _convolve_rounded(spaced, other)
     if _is_symmetric(spaced) and _is_symmetric(other):
         return np.asarray((pmf + pmf[::-1]) / 2)
@@ -244,13 +247,13 @@ def _convolve_rounded(spaced: Floats, other: Floats) -> Floats:
     return np.maximum(np.fft.irfft(transformed, length)[:size], 0.0)
 
 
-def _binomial_law(trials: int, p: float) -> NoiseLaw:
+def _binomial_distribution(trials: int, p: float) -> NoiseDistribution:
     """Return Bin(trials, p) without the points of negligible probability."""
     if p == 0:
-        return NoiseLaw(0, np.ones(1))
+        return NoiseDistribution(0, np.ones(1))
     low, logs = binomial_window(trials, p)
     kept = np.flatnonzero(logs > math.log(_NEGLIGIBLE))
-    return NoiseLaw(low + int(kept[0]), np.exp(logs[kept[0] : kept[-1] + 1]))
+    return NoiseDistribution(low + int(kept[0]), np.exp(logs[kept[0] : kept[-1] + 1]))
 
 
 @dataclass(frozen=True)
@@ -265,7 +268,7 @@ class Channel:
 
     hit: float
     miss: float = 0.0
-    noise: NoiseLaw | None = None
+    noise: NoiseDistribution | None = None
     independent: bool = True
 
     def __post_init__(self) -> None:
@@ -327,17 +330,17 @@ class Channel:
             return error, Z95 * error
         # The average number of holders may be fractional: cover the integers on both sides of it.
         around = {included // items, -(-included // items)}
-        widest = max(self.law(holders, included).half_width(0.95) for holders in around)
+        widest = max(self.distribution(holders, included).half_width(0.95) for holders in around)
         return error, step * widest
 
-    def law(self, holders: int, included: int) -> NoiseLaw:
+    def distribution(self, holders: int, included: int) -> NoiseDistribution:
         """Return the random part of the sum of an item with this many holders."""
         # With added noise every holder is counted and nobody else, so only the noise is random.
         if self.noise is not None:
             return self.noise
-        own = _binomial_law(holders, self.hit)
-        others = _binomial_law(included - holders, self.miss)
-        return NoiseLaw(own.low + others.low, np.convolve(own.pmf, others.pmf))
+        own = _binomial_distribution(holders, self.hit)
+        others = _binomial_distribution(included - holders, self.miss)
+        return NoiseDistribution(own.low + others.low, np.convolve(own.pmf, others.pmf))
 
 
 def normal_errors(
