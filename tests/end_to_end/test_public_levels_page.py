@@ -21,7 +21,7 @@ def test_levels_are_asked_and_combined_as_the_guide_says(
     assert "All levels together have an error of ±" in asked
     assert "tier: strong (public level, epsilon 0.5)" in asked
     assert "150 people counted, 3 items" in asked
-    assert "Only if the levels answer alike" in asked
+    assert "it is right only if the levels answer alike" in asked
     # The numbers that the page names for the paper's setting s1.
     assert "combine with cpa: standard error 3.7%" in planned
     assert "the groups by size (uwa) have 3.9%" in planned
@@ -31,4 +31,4 @@ def test_levels_are_asked_and_combined_as_the_guide_says(
     with (tmp_path / "tiers.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["weights"] == "uwa"]
     assert sum(float(row["estimate"]) for row in rows) == pytest.approx(1)
-    assert "Only if the levels answer alike" in (tmp_path / "tiers.html").read_text()
+    assert "it is right only if the levels answer alike" in (tmp_path / "tiers.html").read_text()

@@ -39,7 +39,7 @@ from faircount.protocol.topologies.two_servers import messages, part_reports
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.wire.codec import encode
-from faircount.protocol.wire.messages import ShareBatch
+from faircount.protocol.wire.messages import PartShares
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
 from simulation.faults import BOTH_COPIES, Kind, Mishap, Op, Outcome, run_schedule
 from simulation.parties import Trouble, small_survey
@@ -189,7 +189,7 @@ def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
         keys = [(MaskedSum.tag, s.topology_state.set_digest, j) for j in range(s.n)]
         stored = [rows.uploads[key] for key in keys if rows.uploads.get(key)]
         shares = tuple(masked_sum.encrypted_share for masked_sum in stored)
-        batch = ShareBatch(s.params.survey, s.manifest_hash, shares)
+        batch = PartShares(s.params.survey, s.manifest_hash, shares)
         return *messages, coordinator.to_aggregator(s, batch)
 
     def take_any(s, rows, message):

@@ -33,7 +33,7 @@ from faircount.protocol.topologies.two_servers.messages import (
     VerifiedPart,
     hash_of_verified,
 )
-from faircount.protocol.topologies.two_servers.part_reports import make_share_batch
+from faircount.protocol.topologies.two_servers.part_reports import make_part_shares
 from faircount.protocol.topologies.two_servers.reports import (
     pack_verifier_shares,
     report_layout_of,
@@ -41,7 +41,7 @@ from faircount.protocol.topologies.two_servers.reports import (
 )
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import bitmap, entry_leaves, members_of, merkle_root
-from faircount.protocol.wire.messages import Reservation, ShareBatch, Signed, SyncState
+from faircount.protocol.wire.messages import PartShares, Reservation, Signed, SyncState
 from faircount.protocol.wire.roster_messages import RejectedEntries
 from faircount.protocol.wire.signing import UNCHAINED, ChainLink, compute_chain_link, sign
 from simulation.monitor import hash_of
@@ -72,11 +72,11 @@ def forge_for_coordinator(sim: Simulation, manifest: BatchManifest, who: int, ho
     fewer = replace(part, entries=choose(manifest.entries, who))
     sim.monitor.manifests[hash_of(fewer)] = fewer
     if how >> 10 & 1 and sim.s1.reservation is not None and sim.s1.topology_state is not None:
-        batch = make_share_batch(sim.s1.state, sim.s1.view, who % len(parts))
+        batch = make_part_shares(sim.s1.state, sim.s1.view, who % len(parts))
         if batch is not None:
             return replace(batch, verifier_shares=bytes(len(batch.verifier_shares)))
     zeros = AggregateShare(manifest.survey, bytes(32), bytes(len(sim.s1.view.first_messages)))
-    return (fewer, ShareBatch(manifest.survey, hash_of(fewer), ()), zeros)[how % 3]
+    return (fewer, PartShares(manifest.survey, hash_of(fewer), ()), zeros)[how % 3]
 
 
 def _accepted_reports(

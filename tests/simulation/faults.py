@@ -28,9 +28,9 @@ from faircount.protocol.wire.messages import Rejection, addressee, decode
 from faircount.protocol.wire.signing import ChainLink, sign
 from faircount.sharing.keys import SEED_BYTES
 from simulation import dishonest, dishonest_peers, dishonest_two_stage
+from simulation.example_sheets import example_sheet
 from simulation.monitor import hash_of
 from simulation.parties import Simulation, Trouble, corrupt, damage
-from simulation.trial_sheets import trial_sheet
 
 
 class Kind(StrEnum):
@@ -194,7 +194,7 @@ def _retry(sim: Simulation, op: Op) -> None:
     if op.how % 2:
         rules = sim.s1.rules
         for number in rules.parts_to_send(sim.s1.state, sim.s1.view):
-            sim.post(rules.share_batch(sim.s1.state, sim.s1.view, number))
+            sim.post(rules.part_shares(sim.s1.state, sim.s1.view, number))
 
 
 # --- storage and devices --------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def _lose(sim: Simulation, op: Op) -> None:
 
 def _second_device(sim: Simulation, op: Op) -> None:
     at = op.who % len(sim.devices)
-    sheet = trial_sheet(sim.setup.params.questionnaire, at)
+    sheet = example_sheet(sim.setup.params.questionnaire, at)
     sim.devices[at] = ClientState(sim.setup.invitations[at], sheet)
     sim.generation[at] += 1
 
@@ -269,7 +269,7 @@ def _owner(sim: Simulation, op: Op) -> None:
     at = op.who % len(sim.devices)
     device = sim.devices[at]
     has_answered = device is not None and bool(device.acknowledgements)
-    sheet = trial_sheet(sim.setup.params.questionnaire, at)
+    sheet = example_sheet(sim.setup.params.questionnaire, at)
     blank = ClientState(sim.setup.invitations[at], sheet)
     owned = sim.client.start(sim.setup.params, blank, sim.crypto, sim.entropy)
     sim.monitor.sheets |= sim.client.counted_as(owned)

@@ -42,7 +42,7 @@ from faircount.protocol.topologies.two_stage.sum_requests import SumScope, sums_
 from faircount.protocol.topologies.two_stage.user import ANONYMOUS_ID
 from faircount.protocol.wire.codec import Message, Party, encode, parse
 from faircount.protocol.wire.digests import entry_leaves, members_of, merkle_root, roster_digest
-from faircount.protocol.wire.messages import Aborted, Published, Reservation, ShareBatch, Signed
+from faircount.protocol.wire.messages import Aborted, PartShares, Published, Reservation, Signed
 from faircount.protocol.wire.roster_messages import RosterProposal
 
 Entry = tuple[bytes, bytes]
@@ -265,7 +265,7 @@ def _observe_election_request(monitor: Monitor, request: ElectionRequest) -> Non
     monitor.check_once(("election",), encode(request), problem)
 
 
-def _observe_share_batch(monitor: Monitor, batch: ShareBatch) -> None:
+def _observe_part_shares(monitor: Monitor, batch: PartShares) -> None:
     """Encrypted shares leave only with a reservation, and only the same ones."""
     monitor.releases += 1
     monitor.summed |= set(monitor.manifest_entries(batch.manifest_hash))
@@ -448,7 +448,7 @@ OBSERVERS: dict[type[Message], Callable[[Monitor, Any], None]] = {
     ElectionRequest: _observe_election_request,
     Election: _observe_election,
     Reservation: _observe_reservation,
-    ShareBatch: _observe_share_batch,
+    PartShares: _observe_part_shares,
     UnmaskBatch: _observe_unmask_batch,
     VerifiedPart: _observe_verified_part,
     AcceptedReports: _observe_accepted_reports,

@@ -53,8 +53,8 @@ from faircount.protocol.wire.messages import (
     decode,
 )
 from simulation.disk import Backup, Disk
+from simulation.example_sheets import example_sheet
 from simulation.monitor import Monitor
-from simulation.trial_sheets import trial_sheet
 
 MAX_SERVER_MESSAGES = 400
 """Messages between the servers after which they count as never stopping."""
@@ -91,7 +91,7 @@ class Simulation:
         self.s1 = self.setup.s1.copy().replace_fields(crypto=self.crypto)
         self.s2 = self.setup.s2.copy().replace_fields(crypto=self.crypto)
         self.devices: list[ClientState | None] = [
-            ClientState(invitation, trial_sheet(self.setup.params.questionnaire, i))
+            ClientState(invitation, example_sheet(self.setup.params.questionnaire, i))
             for i, invitation in enumerate(self.setup.invitations)
         ]
         # How often a participant began again without the state of an earlier device.
@@ -286,7 +286,7 @@ def small_survey(topology: Topology, users: int, variant: int) -> SurveySetup:
 
     A variant has fewer helpers or neighbours.
     """
-    mechanism, terms = topology.trial(users, variant)
+    mechanism, terms = topology.example(users, variant)
     # Without noise nothing is kept; sheets promise at least what their questions spend.
     promised = max(1.0, mechanism.promise[0] or 0.0)
     agreed = {"epsilon": promised, "delta": 1.0, "minimum": min(3, users), "attempts": 3, **terms}

@@ -121,7 +121,7 @@ def almost_noiseless() -> Callable[[Path, Topology, int], Survey]:
     """Makes an open survey whose noise is almost certainly 0, so that every answer shows."""
 
     def make(folder: Path, topology: Topology, users: int) -> Survey:
-        mechanism, terms = topology.trial(users, 0)
+        mechanism, terms = topology.example(users, 0)
         if isinstance(mechanism, TSSPrime):
             mechanism = replace(mechanism, p=1 - 1e-9)
         else:

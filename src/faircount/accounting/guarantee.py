@@ -101,7 +101,7 @@ COLLECTOR = Adversary(AdversaryCode.COLLECTOR)
 
 
 def insiders(count: int) -> Adversary:
-    """Return `count` users who pool what they know; 0 is an outsider."""
+    """Return `count` users who pool what they know; 0 is an outsider, who only reads the result."""
     return (
         Adversary(AdversaryCode.PARTICIPANTS, count)
         if check_integer("insiders", count)

@@ -2,8 +2,9 @@
 
     result = histogram("answers.csv", "city", epsilon=1.0, domain=["Aldmoor", "Brackwater"])
 
-Every row acts as a user. Cells become answers in `prepare`, the mechanism is planned in `terms`,
-and `run` draws the noise; its docstring says when shares are made and when messages are sent.
+Every row acts as a user. Cells become answers in `prepare`, the mechanism is planned in
+`run_settings`, and `run` draws the noise; its docstring says when shares are made and when messages
+are sent.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -156,8 +157,10 @@ def histogram(
     items = len(prepared.domain)
     source = SystemEntropy() if entropy is None else entropy
     # Whatever can be refused is refused before the `with`, which charges the budget. The label is
-    # what readers of the ledger see: it names the column and no answer.
-    charged = partial(charge, ledger, population, source, label=f"{column}: frequencies")
+    # what readers of the ledger see: it names the column, if it has a name, and no answer.
+    asked = column if column is not None else getattr(table, "name", None)
+    label = "frequencies" if asked is None else f"{asked}: frequencies"
+    charged = partial(charge, ledger, population, source, label=label)
 
     if groups is None:
         if epsilon is None or isinstance(epsilon, Mapping):

@@ -3,9 +3,9 @@
 `topology` says how the secret shares travel. "servers", "explicit", "masked" and "two-stage" play
 the protocol itself, with encrypted messages between users, coordinator and aggregator
 (`protocol.simulator.play`). "shares" does the same arithmetic without messages, for any number of
-users. By default mechanisms whose users all draw the same noise, and prove nothing, go through
-"servers" up to 2,000 users, and everything else through "shares". Mechanisms that make no shares
-have no topology.
+users. By default mechanisms whose users all draw from one distribution, and prove nothing, go
+through "servers" up to 2,000 users, and everything else through "shares". Mechanisms that make no
+shares have no topology.
 """
 
 from collections.abc import Iterable, Sequence
@@ -80,7 +80,8 @@ def run(
         "explicit" (every user holds shares of every other), "masked" (users hide their vectors
         under pairwise masks), "two-stage" (TSS and TSS'), or "shares" (the same sums without
         messages, for large numbers of users); by default "servers" up to 2,000 users if all of
-        them draw the same noise and nothing is proven (Laplace, DPDG, DPDS), else "shares"
+        them draw noise of one distribution and nothing is proven (Laplace, DPDG, DPDS), else
+        "shares"
     proofs: whether to count only reports that are proven to be one vote; this needs "servers" and
         a mechanism that proves its reports (ServerJoint, ServerLaplace, ServerCoins, PlacedCoins).
         Without it such a mechanism runs in "shares"
@@ -179,10 +180,18 @@ def _choose_topology(survey: FrequencyMechanism, requested: str | None, parties:
     """The requested topology, or a default."""
     if requested is None:
         # "servers" is the default where it takes a second at most and does not change the noise.
-        summed_alike = survey.collected is Collected.SUM and survey.identical_for_all_users
+        draws_from_one_distribution = (
+            survey.collected is Collected.SUM and survey.identical_for_all_users
+        )
         has_epsilon = survey.promise[0] is not None
         small = 2 <= survey.n <= EVERY_USER_UP_TO
-        if summed_alike and not survey.proven and has_epsilon and parties is None and small:
+        if (
+            draws_from_one_distribution
+            and not survey.proven
+            and has_epsilon
+            and parties is None
+            and small
+        ):
             return "servers"
         return "shares"
     if requested not in TOPOLOGIES:

@@ -1,4 +1,4 @@
-"""The terms under which one group of users is surveyed, and whether the survey is worth running."""
+"""How one group of users is surveyed, with which mechanism, and whether that is worth it."""
 
 import math
 from collections.abc import Sequence

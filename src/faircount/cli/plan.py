@@ -397,8 +397,8 @@ def _rows_of(option: "Option", with_users: bool) -> list[list[str]]:
     servers = option.servers
     if servers is None or servers.mechanism is None:
         return [row]
-    # Two servers do not know which place a user has in a roster, so all users draw the same noise
-    # there. That changes errors and parameters of some mechanisms.
+    # Two servers do not know which place a user has in a roster, so all users draw from one
+    # distribution there. That changes errors and parameters of some mechanisms.
     second = [option.name, "servers", *_format_errors(servers)]
     if with_users:
         second.append("")

@@ -37,7 +37,7 @@ def data_frame(
     index_name: str,
     attrs: Mapping[str, object],
 ) -> Any:
-    """Make a pandas DataFrame; `attrs` become its attributes of that name."""
+    """Make a pandas DataFrame; `attrs` become its `frame.attrs`."""
     try:
         import pandas as pd
     except ImportError:

@@ -362,7 +362,7 @@ def describe_sum(result: Summed) -> str | None:
     if total is None:
         return None
     return (
-        f"The estimates sum to {total:.1%}, because each has its own noise; each of them is "
+        f"The estimates sum to {total:.1%}, because each of them is randomized by itself; all are "
         "unbiased. The consistent ones are the nearest that sum to 100%, but they are biased."
     )
 

@@ -252,7 +252,7 @@ class MeanResult:
         low, high = self.interval(level, covers=covers)
         columns = {"estimate": [self.estimate], "low": [low], "high": [high]}
         attrs = {"guarantee": self.guarantee.to_dict(), "simulation": self.simulation}
-        return plain.data_frame(columns, ["mean"], "of", attrs)
+        return plain.data_frame(columns, ["mean"], "quantity", attrs)
 
     def plot(self, level: float = 0.95, *, covers: str = "users", ax: Any = None) -> Any:
         """Draw the mean on matplotlib axes, new ones unless given, and return them."""

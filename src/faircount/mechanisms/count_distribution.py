@@ -260,8 +260,8 @@ def _binomial_distribution(trials: int, p: float) -> NoiseDistribution:
 class Channel:
     """The distribution of one item's sum given its number of holders.
 
-    hit: probability that a holder is counted
-    miss: probability that a user with another item is counted
+    hit: probability that a holder is counted (the true positive rate)
+    miss: probability that a user with another item is counted (the false positive rate)
     noise: noise that is added to the sum, if any
     independent: whether the sums of different items are independent given the answers
     """

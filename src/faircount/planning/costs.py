@@ -87,7 +87,8 @@ def _cost_between_users(mechanism: FrequencyMechanism) -> Cost:
 class InServers:
     """A mechanism with two servers, where that differs from the plan.
 
-    The servers do not know which place a user has in a roster, so all users draw the same noise.
+    The servers do not know which place a user has in a roster, so all users draw from one
+    distribution.
 
     mechanism: ready to run there; None if it does not run there
     standard_error, half_width_95: error of an average item, as shares of the users

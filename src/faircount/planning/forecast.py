@@ -118,7 +118,7 @@ class Forecast:
             return ""
         rate = f"{self.expected / self.invited:.0%}"
         text = (
-            f"If {rate} of the invited respond, each for themselves, the minimum is reached "
+            f"If {rate} of the invited respond, independently, the minimum is reached "
             f"{format_chance(chance)}."
         )
         if chance < TARGET_COMPLETION:

@@ -52,8 +52,8 @@ class Plan:
     """All options, best first, and what to do.
 
     request: what was asked of the planner
-    options: every mechanism: first those that may be recommended, by error, then the others
-        ones, then those that cannot be used
+    options: every mechanism: first those that may be recommended, by error, then the other ones
+        that can be used, then those that cannot
     """
 
     request: PlanRequest

@@ -199,7 +199,7 @@ def exchange_messages(
             )
         delivered += 1
         message = waiting.pop(0)
-        # In order of sending. The outbox of the service differs in share batches only: it sends
+        # In order of sending. The outbox of the service differs in shares of parts only: it sends
         # several at a time (`parts_to_send`) instead of waiting until the aggregator asks.
         if addressee(message) is Party.AGGREGATOR:
             s2, replies = s2.make_step(aggregator_step, message)

@@ -17,7 +17,7 @@ STATEMENTS_PER_PERSON = 512
 MAX_STATEMENTS = 256 * MIB
 
 
-def max_statements(people: int) -> int:
+def max_statement_bytes(people: int) -> int:
     """Return the maximum size of the aggregator's answer about a survey of so many people.
 
     The longest one repeats roster and manifest after a restore, about 300 bytes per person.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import faircount as fc
@@ -50,6 +51,15 @@ def test_runs_spend_until_the_budget_is_spent(file: LedgerFile) -> None:
     assert statuses(file) == [Status.SPENT] * 3
     assert file.ledger("people").spent[0] == pytest.approx(1.0)
     assert "answer: frequencies" in file.ledger("people").charges[0].label
+
+
+def test_a_charge_is_named_after_the_column_if_it_has_a_name(file: LedgerFile) -> None:
+    series = pd.Series(TABLE["answer"], name="city")
+    for table in (TABLE["answer"], series):
+        histogram(table, domain=ITEMS, epsilon=0.4, ledger=file.path, **PEOPLE)
+    labels = [charge.label for charge in file.ledger("people").charges]
+    assert "None" not in labels[0]
+    assert "city: frequencies" in labels[1]
 
 
 def test_answers_and_means_are_charged_too(file: LedgerFile) -> None:

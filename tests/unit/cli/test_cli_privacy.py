@@ -43,7 +43,9 @@ def test_the_command_knows_every_mechanism() -> None:
 def test_noise_of_servers_names_the_server_that_it_relies_on(call: Call) -> None:
     said = json.loads(call("privacy server-coins --epsilon 1 --delta 1e-6 --json").stdout)
     assert said["condition"] == "the aggregator (S2) adds its noise and keeps it secret"
-    assert said["adversary"].startswith("the coordinator (S1), with any number of participants")
+    assert said["adversary"].startswith(
+        "the coordinator (S1), who reads the result, together with any number of "
+    )
     assert said["delta"] == decoys_delta(148, 1.0)  # what is spent, not what was asked for
     placed = json.loads(
         call("privacy placed-coins --epsilon 1 --delta 1e-6 --insiders 100 --json").stdout

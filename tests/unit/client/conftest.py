@@ -116,7 +116,7 @@ def in_memory() -> MakeServers:
     def make(
         users: int = 6, topology: Topology = SERVERS, questions: Questionnaire | None = None
     ) -> InMemory:
-        mechanism, terms = topology.trial(users, 0)
+        mechanism, terms = topology.example(users, 0)
         epsilon = 1.0
         if topology is SERVERS:
             # Noise of 0, as in the trials of the other topologies.

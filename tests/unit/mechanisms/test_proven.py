@@ -286,8 +286,9 @@ def test_the_other_server_protects_from_a_server() -> None:
     assert mechanism.guarantee(adversary=S1).condition == relied_on[S1_AND_USERS]
     assert mechanism.guarantee(adversary=S2).condition == relied_on[S2_AND_USERS]
     assert mechanism.guarantee(adversary=insiders(7)).condition == relied_on[OUTSIDER]
-    assert "against the coordinator (S1), with any number of participants" in str(
-        mechanism.guarantee()
+    assert (
+        "against the coordinator (S1), who reads the result, together with any number of participants"
+        in str(mechanism.guarantee())
     )
 
 

@@ -194,7 +194,9 @@ def test_estimates_that_do_not_sum_to_100_percent_are_explained_where_they_are_s
     words = describe_sum(uneven.questions[0])
     assert words is not None
     total = f"{uneven.questions[0].unusual_sum:.1%}"
-    assert words.startswith(f"The estimates sum to {total}, because each has its own noise")
+    assert words.startswith(
+        f"The estimates sum to {total}, because each of them is randomized by itself"
+    )
     assert words in str(uneven)
     assert words in uneven._repr_html_()
     assert words in export_result(uneven, "html").decode()

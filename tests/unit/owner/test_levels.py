@@ -92,12 +92,12 @@ def test_levels_are_asked_and_combined_with_commands(both_apps: Any, tmp_path: P
     text = " ".join(done.stdout.split())
     assert "36 people counted" in text
     assert "Every person counts the same (uwa). This holds whatever the levels answer." in text
-    assert "Only if the levels answer alike" in text
+    assert "it is right only if the levels answer alike" in text
     assert "One survey of everybody at epsilon 4 would have had a standard error of" in text
     assert "It is public who is in which of the levels" in text
     assert all(path.stat().st_size > 500 for path in files.values())
     page = files["html"].read_text()
-    assert "Only if the levels answer alike" in page
+    assert "it is right only if the levels answer alike" in page
     rows = list(csv.DictReader(io.StringIO(files["csv"].read_text())))
     assert {(row["weights"], row["part"]) for row in rows} == {
         *((way, "all") for way in ("uwa", "total", "vwa", "owa")),

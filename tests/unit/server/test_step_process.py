@@ -21,7 +21,7 @@ from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.messages import AcceptedReports
 from faircount.protocol.topologies.two_servers.verification import PartWork
 from faircount.protocol.wire.codec import parse
-from faircount.protocol.wire.messages import ShareBatch
+from faircount.protocol.wire.messages import PartShares
 from faircount.server.aggregator import service as aggregator
 from faircount.server.aggregator import step_process
 from faircount.server.aggregator.step_cluster import WorkerCluster
@@ -148,7 +148,7 @@ def answer_batches_soon(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     send = pair.scheduler.aggregator.send
 
     async def answer_soon(key: Any, survey: bytes, message: Any, people: int) -> Any:
-        is_batch = isinstance(parse(message.payload), ShareBatch)
+        is_batch = isinstance(parse(message.payload), PartShares)
         monkeypatch.setattr(aggregator, "ANSWER_SECONDS", 0.01 if is_batch else 60.0)
         return await send(key, survey, message, people)
 
@@ -303,7 +303,7 @@ def test_pauses_do_not_grow_while_parts_are_verified(
 
             async def answer_one(key: Any, of: bytes, message: Any, people: int) -> Any:
                 nonlocal answered
-                if isinstance(parse(message.payload), ShareBatch):
+                if isinstance(parse(message.payload), PartShares):
                     answered += 1
                     if answered > 1:
                         raise AggregatorError("the aggregator cannot be reached")
@@ -344,7 +344,7 @@ def test_when_only_the_set_was_lost_not_every_part_is_sent_again(
             async def lose_set(key: Any, of: bytes, message: Any, people: int) -> Any:
                 nonlocal sent, lost
                 answers = await send(key, of, message, people)
-                sent += isinstance(parse(message.payload), ShareBatch)
+                sent += isinstance(parse(message.payload), PartShares)
                 if not lost and isinstance(parse(answers[-1].payload), AcceptedReports):
                     lost += 1
                     raise AggregatorError("the aggregator cannot be reached")

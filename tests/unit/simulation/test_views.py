@@ -28,7 +28,7 @@ from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.topologies.two_stage.messages import ListProof
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import entry_leaves, merkle_root
-from faircount.protocol.wire.messages import ShareBatch
+from faircount.protocol.wire.messages import PartShares
 from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.signing import ChainLink, sign
 from faircount.sharing.packing import pack
@@ -92,7 +92,7 @@ def forward_late_report(enumerator: ViewEnumerator) -> None:
     late = run_with_late_message(enumerator)
     s1 = enumerator.s1.state
     params = enumerator.params
-    batch = ShareBatch(params.survey, s1.manifest_hash, (late.encrypted_share,))
+    batch = PartShares(params.survey, s1.manifest_hash, (late.encrypted_share,))
     enumerator.send_to_s2(sign(s1.key, Party.COORDINATOR, batch))
     # The survey is over, so only hashes of the others are left.
     stored = [s1.view.first_messages.get(user) for user in s1.view.first_messages]
@@ -294,8 +294,8 @@ def dishonest_s1(enumerator: ViewEnumerator) -> None:
     for message in (
         fewer,
         manifest,
-        ShareBatch(manifest.survey, digest, encrypted_shares),
-        ShareBatch(manifest.survey, digest, encrypted_shares[:1]),
+        PartShares(manifest.survey, digest, encrypted_shares),
+        PartShares(manifest.survey, digest, encrypted_shares[:1]),
     ):
         enumerator.send_to_s2(sign(key, Party.COORDINATOR, message))
     statements = enumerator.s2.state.statements

@@ -114,7 +114,7 @@ class RosterCoordinator(CoordinatorRules):
             return s, ()
         if message.digest != s.digest:
             return s, (coordinator.to_aggregator(s, SyncRequest(s.params.survey)),)
-        if not s.roster or (message.n, message.root) != (s.n, s.levels[-1][0]):
+        if not s.roster or (message.n, message.root) != (s.n, s.roster_tree[-1][0]):
             problem = "this does not confirm the roster that has its digest"
             return s, (reject(Reason.MALFORMED, problem),)
         next_phase = s.params.topology.phases[1]

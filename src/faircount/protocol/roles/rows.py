@@ -98,7 +98,7 @@ class StoredRow:
         value: the value; None if a message was deleted
         hash: the acknowledged hash, in tables that have one
         kept: what stays, like the hash, when the message is deleted: the key of its device
-        is_intact: whether value and hash were compared already; neither changes afterwards
+        is_intact: whether value and hash were compared and fit; neither changes afterwards
     """
 
     value: Any = field(repr=False)

@@ -23,7 +23,8 @@ def remaining_guarantee(
     places: positions of the included participants in the roster, where they add unequal noise;
         without it, the guarantee assumes those who add least
     """
-    # Positions make no difference where everybody adds the same noise: drop them, for the cache.
+    # Positions make no difference where everybody adds noise of one distribution: they are dropped,
+    # for the cache.
     known = None if places is None or mechanism.identical_for_all_users else tuple(places)
     return _cached_guarantee(mechanism, included, epsilon, known)
 

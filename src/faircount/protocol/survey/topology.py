@@ -16,9 +16,10 @@ Everybody sees the result. What a party learns besides is covered by the guarant
 epsilon and delta for each adversary where they differ.
 
 A topology is a package in `protocol/topologies` with a subclass of `Topology`. Loading the package
-registers an instance, and `faircount.protocol` loads all of them; nothing else knows which exist.
-The messages and the rules of the parties, which are most of the code, are loaded when they are
-first needed: a plan compares errors, and a table at home is counted, without any of them.
+registers an instance, and `faircount.protocol` loads all of them. Nothing else knows which exist,
+except the programs of both servers: they handle several parts of `servers` at a time. The messages
+and the rules of the parties, which are most of the code, are loaded when they are first needed: a
+plan compares errors, and a table at home is counted, without any of them.
 """
 
 from abc import ABC, abstractmethod
@@ -78,7 +79,7 @@ def noiseless_mechanism(users: int) -> FieldMechanism:
     return DPDS(items=users, users=users, p=1.0)
 
 
-def trial_questionnaire(users: int) -> Questionnaire:
+def example_questionnaire(users: int) -> Questionnaire:
     """Three questions for tests, the first with one item per participant, as above."""
     items = tuple(str(user) for user in range(max(3, users)))
     return Questionnaire(
@@ -90,12 +91,12 @@ def trial_questionnaire(users: int) -> Questionnaire:
     )
 
 
-def trial_sheets(users: int) -> tuple[FieldMechanism, dict[str, Any]]:
+def example_sheets(users: int) -> tuple[FieldMechanism, dict[str, Any]]:
     """Sheets between participants for tests, of whom three have to stay, and the promise.
 
     The noise is 0 except with probability 10^-9: every cell loses 25 per step.
     """
-    questionnaire = trial_questionnaire(users)
+    questionnaire = example_questionnaire(users)
     questions = questionnaire.questions
     shares = [25 * question.moves * question.blocks[0].reach for question in questions]
     groups = tuple(QuestionGroup.of(share, [number]) for number, share in enumerate(shares))
@@ -230,7 +231,7 @@ class Topology(ABC):
 
     # --- tests
 
-    def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+    def example(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
         """Mechanism and terms of a small survey without noise that tests run, in variants."""
         return noiseless_mechanism(users), {}
 

@@ -140,7 +140,7 @@ class Reservation(Message):
 
 # After the reservation: nothing that depends on answers leaves the coordinator before it.
 @message(4, Party.AGGREGATOR)
-class ShareBatch(Message):
+class PartShares(Message):
     """The encrypted shares of a reserved manifest in its order, or those of one of its parts.
 
     With validity proofs, also the value behind the coordinator's commitment and the coordinator's

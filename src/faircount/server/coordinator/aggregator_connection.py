@@ -13,7 +13,7 @@ from faircount.server.common.clock import Clock, now
 from faircount.server.common.http import BYTES
 from faircount.server.common.problems import LOST, problem_type
 from faircount.server.common.signed_requests import LATEST_TIME, TIME, read_time, signed_headers
-from faircount.transport.limits import max_statements
+from faircount.transport.limits import max_statement_bytes
 
 if TYPE_CHECKING:
     import httpx
@@ -120,7 +120,7 @@ class AggregatorConnection:
         time = min(max(self.clock() + self.skew, 0), LATEST_TIME)
         headers = signed_headers(key, survey, "POST", path, body, time)
         headers["content-type"] = BYTES
-        limit = max_statements(people)
+        limit = max_statement_bytes(people)
         # The name of the error only: its text may contain addresses, and the status is public.
         try:
             return await fetch_async(

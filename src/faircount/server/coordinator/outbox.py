@@ -27,7 +27,7 @@ from faircount.protocol import Message
 from faircount.protocol.roles.limits import MAX_SERVER_MESSAGES
 from faircount.protocol.topologies.two_servers.messages import NextPartRequest, VerifiedPart
 from faircount.protocol.wire.codec import peek_class
-from faircount.protocol.wire.messages import ShareBatch, Signed
+from faircount.protocol.wire.messages import PartShares, Signed
 from faircount.server.coordinator.aggregator_connection import (
     AggregatorConnection,
     AggregatorError,
@@ -306,7 +306,7 @@ class Scheduler:
 
     async def _send(self, survey: bytes, message: Message, send: Send) -> Answers:
         """Send a message, or all parts that may be sent together with it."""
-        if _content_class(message) is ShareBatch:
+        if _content_class(message) is PartShares:
             numbers = await self.service.parts_to_send(survey)
             if len(numbers) > 1:
                 return await self._send_parts(survey, numbers, send)
@@ -315,7 +315,7 @@ class Scheduler:
     async def _send_parts(
         self, survey: bytes, numbers: Sequence[int], send: Send
     ) -> tuple[Message, ...]:
-        """Send share batches, several at a time, and return what else the aggregator answers.
+        """Send shares of several parts at a time, and return what else the aggregator answers.
 
         The aggregator verifies parts independently of each other, so they need not wait for its
         requests. What it has found about each is stored at once; the set of accepted reports,
@@ -326,7 +326,7 @@ class Scheduler:
 
         async def send_some() -> None:
             for number in waiting:
-                batch = await self.service.share_batch(survey, number)
+                batch = await self.service.part_shares(survey, number)
                 if batch is None:
                     return
                 answers = await self._send_patiently(batch, send)

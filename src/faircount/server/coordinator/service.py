@@ -152,7 +152,7 @@ class CoordinatorService:
     def _commit_of(self, survey: bytes) -> GroupCommit:
         """What writes the messages of a survey in groups."""
         if survey not in self.commits:
-            # Only those without messages: a worker with two groups of one survey under way could
+            # A group commit with messages is kept: with two of one survey under way, a worker could
             # let in more people than the survey has places (`_with_places_in_flight`).
             if len(self.commits) >= MAX_COMMITS:
                 for known in [key for key, commit in self.commits.items() if commit.is_idle]:
@@ -287,18 +287,18 @@ class CoordinatorService:
         )
 
     async def parts_to_send(self, survey: bytes) -> Sequence[int]:
-        """Numbers of the share batches that may be sent at the same time now."""
+        """Numbers of the parts whose encrypted shares may be sent at the same time now."""
         found = await self._read(
             survey,
             lambda loaded: loaded.state.rules.parts_to_send(loaded.state, StepRows(loaded.rows)),
         )
         return found or ()
 
-    async def share_batch(self, survey: bytes, number: int) -> Message | None:
-        """One of these share batches; None if it must not leave any more."""
+    async def part_shares(self, survey: bytes, number: int) -> Message | None:
+        """The encrypted shares of such a part; None if they must not leave any more."""
         out = await self._read(
             survey,
-            lambda loaded: loaded.state.rules.share_batch(
+            lambda loaded: loaded.state.rules.part_shares(
                 loaded.state, StepRows(loaded.rows), number
             ),
         )
@@ -501,9 +501,8 @@ class _NotSharedError(Exception):
 def _with_places_in_flight(row: SurveyRow) -> SurveyRow:
     """The row of a survey with as many participants as there may be once all workers are done.
 
-    Whichever group reads this number last has counted all others: they are committed and in it, or
-    they are not committed, which is at most one group of every other worker. So all of them
-    together do not exceed the survey's places.
+    It is an upper bound: those who are committed, and a full group of every other worker that may
+    not be committed yet. So all workers together never exceed the survey's places.
     """
     others = max(0, row.workers - 1)
     # check: places-in-flight - two workers at once would let in more people than the sum can hold

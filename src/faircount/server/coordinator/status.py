@@ -223,7 +223,8 @@ def _result_dict(state: Coordinator, published: Published) -> dict[str, Any]:
     mechanism = params.mechanism
     # Counts travel as integers, in steps of the mechanism's resolution.
     counts = [steps / mechanism.steps_per_count for steps in published.counts]
-    # Where everybody adds the same noise, the guarantee does not depend on who is included.
+    # Where everybody adds noise of one distribution, it does not matter for the guarantee who is
+    # included.
     places = () if mechanism.identical_for_all_users else state.rules.included_places(state)
     return {
         "included": published.included,

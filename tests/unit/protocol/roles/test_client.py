@@ -50,12 +50,12 @@ from faircount.protocol.wire.messages import (
     Withdrawal,
 )
 from faircount.protocol.wire.signing import SigningKey, sign
+from simulation.example_sheets import example_sheet
 from simulation.parties import Simulation, small_survey
-from simulation.trial_sheets import trial_sheet
 
 
 def begun(setup, i):
-    sheet = trial_sheet(setup.params.questionnaire, 0)
+    sheet = example_sheet(setup.params.questionnaire, 0)
     device = simulator.ClientState(setup.invitations[i], sheet)
     return setup.params.topology.client.start(
         setup.params, device, setup.s2.crypto, SeededStream(i)
@@ -110,7 +110,7 @@ def test_devices_that_come_together_are_counted_as_those_that_come_alone(topolog
     for together in (1, 4):
         setup = set_up_small(topology)
         responses = []
-        sheet = trial_sheet(setup.params.questionnaire, 0)
+        sheet = example_sheet(setup.params.questionnaire, 0)
         devices = [ClientState(invitation, sheet) for invitation in setup.invitations]
         s1 = simulator.run_phases(
             setup,
@@ -193,7 +193,7 @@ def test_everybody_learns_how_it_ended_and_whether_it_was_counted(topology) -> N
     """One user never comes: the others are counted, and know it."""
     setup, entropy = set_up_small(topology), SeededStream(1)
     devices = [
-        simulator.ClientState(invitation, trial_sheet(setup.params.questionnaire, i))
+        simulator.ClientState(invitation, example_sheet(setup.params.questionnaire, i))
         for i, invitation in enumerate(setup.invitations)
     ]
     absent = 0

@@ -18,9 +18,9 @@ from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
 from faircount.protocol.wire.messages import (
     Aborted,
     Acknowledgement,
+    PartShares,
     Reason,
     Refusal,
-    ShareBatch,
     SyncRequest,
 )
 from faircount.protocol.wire.signing import sign
@@ -32,7 +32,7 @@ S = SERVERS
 def test_encrypted_shares_before_the_manifest_are_refused(stage) -> None:
     play = stage(S)
     play.answer_all()
-    early = play.by_s1(ShareBatch(play.setup.params.survey, bytes(32), (b"x",)))
+    early = play.by_s1(PartShares(play.setup.params.survey, bytes(32), (b"x",)))
     (answer,) = play.send_to_s2(early)
     assert play.read_from_s2(answer).reason == Reason.EARLY
 
@@ -94,7 +94,7 @@ def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
         play.s1.view.first_messages[entry.user].encrypted_share
         for entry in play.s1.manifest.entries
     ]
-    wrong = ShareBatch(
+    wrong = PartShares(
         play.setup.params.survey,
         play.s1.manifest_hash,
         (*encrypted_shares[:-1], bytes(ENCRYPTED_SEED_BYTES)),

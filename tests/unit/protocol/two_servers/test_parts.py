@@ -49,11 +49,11 @@ from faircount.protocol.wire.messages import (
     FinalStatement,
     InclusionProof,
     OutcomeRequest,
+    PartShares,
     Published,
     Reason,
     Refusal,
     Reservation,
-    ShareBatch,
     Signed,
     SyncRequest,
     SyncState,
@@ -146,7 +146,7 @@ def test_each_message_between_the_servers_has_the_entries_of_one_part(stage) -> 
     sizes = (2, 2, 2, 1)
     verified = [("VerifiedPart", 0)] if play.params.proven else []
     manifests = [[("BatchManifest", size), next_request] for size in sizes]
-    batches = [[("ShareBatch", size), *verified, next_request] for size in sizes]
+    batches = [[("PartShares", size), *verified, next_request] for size in sizes]
     assert sent == [
         *list(chain.from_iterable(manifests))[:-1],
         ("Reservation", 0),
@@ -530,7 +530,7 @@ def test_no_encrypted_share_leaves_before_the_reservation(stage) -> None:
     for number in range(4):
         for recorded in (*earlier_hashes(play.s1), play.s1.manifest_hash):
             out = play.send_to_s1(play.by_s2(NextPartRequest(play.params.survey, recorded, number)))
-            assert not any(isinstance(parse(message.payload), ShareBatch) for message in out)
+            assert not any(isinstance(parse(message.payload), PartShares) for message in out)
 
 
 def test_no_encrypted_share_leaves_after_the_coordinator_aborted(stage) -> None:
@@ -840,7 +840,7 @@ def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
         else earlier
     )
     done = tell_history(play, last, others, reservation)
-    assert not any(isinstance(content, ShareBatch) for content in done)
+    assert not any(isinstance(content, PartShares) for content in done)
     assert play.s1.reservation is None
     assert play.s1.manifest != last
     assert verify_parts(play.s1.view.recorded_parts, last) is None
@@ -975,7 +975,7 @@ def test_verifications_are_deleted_and_parts_stay_when_it_is_over(stage) -> None
         assert play.read_from_s2(answer).part == encode(part)
     assert refusal(play, RecordedPartRequest(play.params.survey, 4)) is Reason.MALFORMED
     assert isinstance(
-        play.send_to_s2(play.by_s1(ShareBatch(play.params.survey, play.s1.manifest_hash, ())))[0],
+        play.send_to_s2(play.by_s1(PartShares(play.params.survey, play.s1.manifest_hash, ())))[0],
         Signed,
     )
 

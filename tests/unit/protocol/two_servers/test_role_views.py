@@ -46,7 +46,7 @@ from faircount.protocol.wire import signing
 from faircount.protocol.wire.codec import Party, parse
 from faircount.protocol.wire.crypto import IdealCrypto
 from faircount.protocol.wire.digests import bitmap, entry_leaves, members_of, merkle_root
-from faircount.protocol.wire.messages import Aborted, ShareBatch
+from faircount.protocol.wire.messages import Aborted, PartShares
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack, unpack
 
@@ -149,7 +149,7 @@ class Deviation:
     """
 
     share: Callable[[bytes, int], bytes] = as_it_is
-    batch: Callable[[ShareBatch], ShareBatch] = as_it_is
+    batch: Callable[[PartShares], PartShares] = as_it_is
     judged: Callable[["Run"], "Run"] = as_it_is
 
 
@@ -163,7 +163,7 @@ class Run:
     s1: InMemory[Coordinator]
     s2: tuple[InMemory[Aggregator], InMemory[Aggregator]]
     manifest: BatchManifest
-    batch: ShareBatch
+    batch: PartShares
     verified: VerifiedPart
     accepted: AcceptedReports
     deviation: Deviation

@@ -6,7 +6,7 @@ adds up nothing that is not confirmed by the verified parts which the set names.
 
 import pickle
 from dataclasses import replace
-from itertools import permutations
+from itertools import chain, permutations
 
 import pytest
 from stored_rows import spoil
@@ -39,7 +39,7 @@ from faircount.protocol.topologies.two_servers.reports import (
 from faircount.protocol.topologies.two_servers.verification import PartVerifier, PartWork
 from faircount.protocol.wire.codec import encode, parse
 from faircount.protocol.wire.digests import bitmap, entry_leaves, merkle_root
-from faircount.protocol.wire.messages import Aborted, Reason, ShareBatch, SyncRequest
+from faircount.protocol.wire.messages import Aborted, PartShares, Reason, SyncRequest
 from faircount.sharing.packing import packed_size
 
 ORDERS = list(permutations(range(3)))
@@ -72,7 +72,7 @@ def play_to_reservation(stage, n: int = 6):
 
 def batch_of(play, number: int):
     """The encrypted shares of one part, as the coordinator sends them."""
-    (batch,) = SERVERS.coordinator.share_batch(play.s1.state, play.s1.view, number)
+    (batch,) = SERVERS.coordinator.part_shares(play.s1.state, play.s1.view, number)
     return batch
 
 
@@ -502,6 +502,28 @@ def test_verified_parts_are_stored_only_while_they_are_needed(stage, when) -> No
     assert play.s1 == before
 
 
+@pytest.mark.parametrize("verified_first", [0, 2, 3])
+def test_answers_that_cross_a_request_to_abort_do_not_change_its_reason(
+    stage, verified_first
+) -> None:
+    """The owner ends the survey while the aggregator verifies the last parts."""
+    play = play_to_reservation(stage)
+    verified, accepted = verify_all(play)
+    for statement in chain.from_iterable(verified[:verified_first]):
+        play.send_to_s1(statement)
+    request, _ = coordinator.request_abort(
+        play.s1.state, Ending(EndCode.OWNER, (), "wrong question")
+    )
+    play.s1 = replace(play.s1, state=request)
+    for statement in chain.from_iterable(verified[verified_first:]):
+        assert play.send_to_s1(statement) == ()
+    play.send_to_s1(accepted)
+    assert play.s1.topology_state.aggregate_share is None
+    assert play.s1.final == request.final
+    play.settle(resume(play.s1.state, play.s1.rows))
+    assert (play.s1.final.message.code, play.s1.phase) == (EndCode.OWNER, Phase.ABORTED)
+
+
 def test_without_proofs_no_verified_part_is_stored(stage) -> None:
     play = play_to_reservation(stage)
     play.send_to_s1(play.by_s2(false_part(play)))
@@ -512,20 +534,20 @@ def test_without_proofs_no_verified_part_is_stored(stage) -> None:
     "when",
     [before_the_manifest, before_the_reservation, after_a_request_to_abort, after_the_end],
 )
-def test_no_share_batch_is_made_before_the_reservation_or_after_the_end(stage, when) -> None:
+def test_no_part_shares_are_made_before_the_reservation_or_after_the_end(stage, when) -> None:
     play = when(stage)
     for number in range(4):
-        assert SERVERS.coordinator.share_batch(play.s1.state, play.s1.view, number) == ()
+        assert SERVERS.coordinator.part_shares(play.s1.state, play.s1.view, number) == ()
 
 
-def test_the_same_share_batch_is_made_again(stage) -> None:
+def test_the_same_part_shares_are_made_again(stage) -> None:
     """There is no second query about a report, with the copies or without them."""
     play = play_to_reservation(stage)
     first = [batch_of(play, number) for number in range(3)]
     assert [batch_of(play, number) for number in range(3)] == first
     play.s1.rows.table("report_parts").clear()
     assert [batch_of(play, number) for number in range(3)] == first
-    assert SERVERS.coordinator.share_batch(play.s1.state, play.s1.view, 3) == ()
+    assert SERVERS.coordinator.part_shares(play.s1.state, play.s1.view, 3) == ()
 
 
 # --- work that is done ahead ----------------------------------------------------------------------
@@ -600,7 +622,7 @@ def test_no_work_is_done_for_what_will_be_refused(stage) -> None:
     play = stage(SERVERS, n=6)
     play.answer_all()
     play.deadline()
-    early = play.by_s1(ShareBatch(play.params.survey, bytes(32), ()))
+    early = play.by_s1(PartShares(play.params.survey, bytes(32), ()))
     assert work_ahead(play, early) is None
     play = play_to_reservation(stage)
     batch = parse(batch_of(play, 0).payload)

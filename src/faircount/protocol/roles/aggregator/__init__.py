@@ -18,7 +18,12 @@ from faircount.protocol.roles.aggregator.receive import (
     stop,
 )
 from faircount.protocol.roles.aggregator.rules import AggregatorRules, Handler
-from faircount.protocol.roles.aggregator.state import Aggregator, Change, Entry, mac_key_rows
+from faircount.protocol.roles.aggregator.state import (
+    Aggregator,
+    AuthenticatedEntry,
+    Change,
+    mac_key_rows,
+)
 from faircount.protocol.roles.aggregator.steps import (
     abort,
     answer_known_manifest,
@@ -34,8 +39,8 @@ from faircount.protocol.roles.aggregator.steps import (
 __all__ = [
     "Aggregator",
     "AggregatorRules",
+    "AuthenticatedEntry",
     "Change",
-    "Entry",
     "Handler",
     "abort",
     "abort_after_restore",

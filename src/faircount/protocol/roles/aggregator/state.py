@@ -106,7 +106,7 @@ def mac_key_rows(mac_keys: Mapping[bytes, bytes]) -> Iterator[RowWrite]:
     return (RowWrite("mac_keys", user, key) for user, key in mac_keys.items())
 
 
-class Entry(Protocol):
+class AuthenticatedEntry(Protocol):
     """An entry of a roster or manifest: a user id and a public key under an enrolment MAC."""
 
     @property

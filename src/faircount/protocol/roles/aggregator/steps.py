@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from faircount.core.errors import CorruptSumError, ProtocolError
-from faircount.protocol.roles.aggregator.state import Aggregator, Change, Entry
+from faircount.protocol.roles.aggregator.state import Aggregator, AuthenticatedEntry, Change
 from faircount.protocol.roles.rows import StepRows
 from faircount.protocol.survey.budget import Ledger
 from faircount.protocol.survey.endings import EndCode, Ending, make_aborted
@@ -51,7 +51,7 @@ def sign_statement(s: Aggregator, content: Message, **change: Any) -> Change:
     return replace(s, statements=(*s.statements, statement), **change), (statement.signed,)
 
 
-def has_valid_mac(s: Aggregator, rows: StepRows, entry: Entry) -> bool:
+def has_valid_mac(s: Aggregator, rows: StepRows, entry: AuthenticatedEntry) -> bool:
     """Whether an invitation vouches for this entry, so that the coordinator did not invent it."""
     mac_key = rows.mac_keys.get(entry.user)
     return verify_entry_mac(mac_key, s.params.digest, entry.public_key, entry.mac)

@@ -69,7 +69,7 @@ class CoordinatorRules(ABC):
     """Kinds of uploads that depend on an answer: ignored once their sender has withdrawn."""
 
     reads_in_order: bool = False
-    """Whether every step reads messages in ascending order, so that storage can page them."""
+    """Whether every step reads rows in ascending order of keys, so that storage can page them."""
 
     shared_messages: tuple[type[Message], ...] = ()
     """Kinds of messages that several workers may handle at the same time, for different people.
@@ -125,7 +125,7 @@ class CoordinatorRules(ABC):
         """Numbers of messages that may be sent at the same time now, and in any order."""
         return ()
 
-    def share_batch(self, s: Coordinator, rows: StepRows, number: int) -> Out:
+    def part_shares(self, s: Coordinator, rows: StepRows, number: int) -> Out:
         """The message with one of these numbers; nothing if it must not leave."""
         return ()
 

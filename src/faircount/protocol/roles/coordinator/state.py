@@ -127,7 +127,7 @@ class Coordinator(StoredState):
         return self.phase, self.attempt
 
     @cached_property
-    def levels(self) -> Levels:
+    def roster_tree(self) -> Levels:
         """The Merkle tree of the roster."""
         return build_tree(entry_leaves((entry.user, entry.public_key) for entry in self.roster))
 
@@ -136,7 +136,7 @@ class Coordinator(StoredState):
         """The digest of the roster; without one, of the parameters."""
         if not self.roster:
             return self.params.digest
-        return roster_digest(self.params.digest, self.n, self.levels[-1][0])
+        return roster_digest(self.params.digest, self.n, self.roster_tree[-1][0])
 
 
 def is_invited(rows: StepRows, user: bytes) -> bool:

@@ -38,8 +38,8 @@ from faircount.protocol.survey.topology import (
     Roles,
     Size,
     Topology,
+    example_sheets,
     noiseless_mechanism,
-    trial_sheets,
 )
 from faircount.protocol.topologies.explicit import completion
 from faircount.protocol.wire.codec import Message, encode, size_with_encrypted_shares
@@ -77,9 +77,9 @@ class Explicit(Topology):
                 f"left to hide each other when {params.phi} collude: invite more"
             )
 
-    def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+    def example(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
         """One question; in the variant sheets."""
-        return trial_sheets(users) if variant else (noiseless_mechanism(users), {})
+        return example_sheets(users) if variant else (noiseless_mechanism(users), {})
 
     def bytes_sent(self, mechanism: FieldMechanism) -> int:
         """Enrolment, an encrypted share for everybody else, the sum and its encrypted seed."""

@@ -44,8 +44,8 @@ from faircount.protocol.survey.topology import (
     Roles,
     Size,
     Topology,
+    example_sheets,
     noiseless_mechanism,
-    trial_sheets,
 )
 from faircount.protocol.topologies.masked import completion
 from faircount.protocol.topologies.masked.graph import (
@@ -123,13 +123,13 @@ class Masked(Topology):
         k, t = plan_graph(mechanism.n, max(COLLUDING, mechanism.insiders / mechanism.n))
         return {"k": k, "t": t}
 
-    def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+    def example(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
         """A complete graph; in the variant sheets, and a sparse graph, which can fall apart."""
         is_sparse = bool(variant) and users > 5
         terms = {"k": 4 if is_sparse else users - 1, "t": 2}
         if not variant:
             return noiseless_mechanism(users), terms
-        mechanism, promise = trial_sheets(users)
+        mechanism, promise = example_sheets(users)
         return mechanism, {**terms, **promise}
 
     def bytes_sent(self, mechanism: FieldMechanism) -> int:

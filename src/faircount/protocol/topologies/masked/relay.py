@@ -25,7 +25,7 @@ def neighbourhood(s: Coordinator, confirmation: Statement, place: int) -> Neighb
     masked = masked_state(s)
     places = sorted((*masked.graph.neighbours_of(place), place))
     entries = tuple(PeerKey(s.roster[j].user, s.roster[j].public_key) for j in places)
-    return Neighbourhood(confirmation.signed, place, entries, multiproof(s.levels, places))
+    return Neighbourhood(confirmation.signed, place, entries, multiproof(s.roster_tree, places))
 
 
 def masked_sum_request(s: Coordinator, rows: StepRows, place: int) -> MaskedSumRequest:

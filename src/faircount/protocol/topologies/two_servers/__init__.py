@@ -22,9 +22,9 @@ would reveal the response to the aggregator: it has the seed, a response has few
 and it could try them all.
 
 The shape is that of DAP with Prio (one upload, two aggregators); the sum over the shares is that of
-Algorithm 2 of the paper with two holders. There is no roster and no position in one: all clients
-draw the same noise, and every key is salted with the digest of the parameters. Reports may carry a
-proof of validity (`proofs`), which both servers check together.
+Algorithm 2 of the paper with two servers that keep the shares. There is no roster and no position
+in one: all clients draw noise of one distribution, and every key is salted with the digest of the
+parameters. Reports may carry a proof of validity (`proofs`), which both servers check together.
 """
 
 from dataclasses import replace
@@ -44,8 +44,8 @@ from faircount.protocol.survey.topology import (
     Attendance,
     Roles,
     Topology,
+    example_questionnaire,
     noiseless_mechanism,
-    trial_questionnaire,
 )
 from faircount.protocol.topologies.two_servers.reports import (
     describe_proof,
@@ -129,14 +129,14 @@ class TwoServers(Topology):
             return "one visit"
         return "too few come: plan with a larger dropout"
 
-    def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+    def example(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
         """Proven sheets of three questions, or plain vectors in the odd variants.
 
         At so large an epsilon the noise is 0 except with probability 10^-8.
         """
         if variant % 2 == 1:
             return noiseless_mechanism(users), {}
-        questionnaire = trial_questionnaire(users)
+        questionnaire = example_questionnaire(users)
         groups = split_epsilon(40.0, [range(len(questionnaire))])
         mechanism = ServerSheets(
             questionnaire=questionnaire, groups=groups, epsilon=40.0, users=users

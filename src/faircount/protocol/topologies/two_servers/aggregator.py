@@ -68,10 +68,10 @@ from faircount.protocol.wire.digests import (
     marks_of,
 )
 from faircount.protocol.wire.messages import (
+    PartShares,
     Reason,
     Rejection,
     Reservation,
-    ShareBatch,
     Signed,
     reject,
 )
@@ -87,7 +87,7 @@ class ServersProgress(PartsState):
 
     stored_tag = "servers-aggregator"
     # Of each part of an unfinished manifest: how many entries have a valid enrolment MAC, and the
-    # user id of its last entry, above which the next part goes on.
+    # user id of its last entry. The next part must begin with a larger one.
     authentic_entries: tuple[int, ...] = ()
     last_users: tuple[bytes, ...] = ()
     # Parts whose accepted reports are in the Merkle tree, which grows in the manifest's order.
@@ -101,9 +101,9 @@ class ServersProgress(PartsState):
         return number < self.counted_parts or number in self.verified_ahead
 
     def before_part(self, number: int) -> "ServersProgress":
-        """The progress with an unfinished manifest when this part was to come, or now if earlier.
+        """The progress with an unfinished manifest, cut back to the parts before this one.
 
-        What later parts added is gone: they count only with the parts that they follow.
+        Later parts count only after the parts that they follow.
         """
         return ServersProgress(
             self.earlier[:number],
@@ -125,7 +125,7 @@ class TwoServersAggregator(AggregatorRules):
         return {
             **super().handlers(),
             BatchManifest: self.on_manifest,
-            ShareBatch: self.on_share_batch,
+            PartShares: self.on_part_shares,
             AggregateShare: self.on_aggregate_share,
             RecordedPartRequest: self.on_recorded_part_request,
         }
@@ -169,7 +169,6 @@ class TwoServersAggregator(AggregatorRules):
         authentic = [aggregator.has_valid_mac(s, rows, entry) for entry in manifest.entries]
         rows.authentic_entries.overwrite(part_key(manifest.number), bits_of(np.array(authentic)))
         authentic_entries = (*progress.authentic_entries, sum(authentic))
-        begun = replace(s, topology_state=progress)
         if manifest.has_more:
             earlier = (*progress.earlier, part_hash)
             last_users = (*progress.last_users, manifest.entries[-1].user)
@@ -178,8 +177,9 @@ class TwoServersAggregator(AggregatorRules):
             )
             rows.manifest_parts.overwrite(part_key(manifest.number), manifest)
             next_request = _request_part(s, part_hash, len(earlier))
-            return replace(begun, topology_state=state), (next_request,)
+            return replace(s, topology_state=state), (next_request,)
 
+        begun = replace(s, topology_state=progress)
         after, out = _record_whole_manifest(begun, rows, manifest, sum(authentic_entries))
         is_settled = after.manifest is not None or after.phase in FINAL
         # check: refused-manifest-rolled-back - the next part could name users of earlier ones again
@@ -187,7 +187,7 @@ class TwoServersAggregator(AggregatorRules):
             return s, out
         return replace(after, topology_state=ServersProgress(progress.earlier)), out
 
-    def on_share_batch(self, s: Aggregator, rows: StepRows, batch: ShareBatch) -> aggregator.Change:
+    def on_part_shares(self, s: Aggregator, rows: StepRows, batch: PartShares) -> aggregator.Change:
         """Verify the reports of one part; once all parts are verified, fix the accepted reports.
 
         The same batch again gets the same answer.
@@ -216,13 +216,13 @@ class TwoServersAggregator(AggregatorRules):
         """No whole step is sent to another process: what takes long is done ahead."""
 
     def work_ahead(self, s: Aggregator, rows: StepRows, message: Message) -> PartWork | None:
-        """The verification of a share batch, which does not depend on other parts.
+        """The verification of a part, which does not depend on other parts.
 
         None unless the coordinator is committed to the value and to the encrypted shares in it:
         nothing is computed about others.
         """
         if (
-            not isinstance(message, ShareBatch)
+            not isinstance(message, PartShares)
             or s.phase is not Phase.COUNTING
             or message.manifest_hash != s.manifest_hash
             or message.number > len(earlier_hashes(s))
@@ -300,8 +300,8 @@ def _part_problem(
 ) -> Rejection | Signed | None:
     """The answer to a part that does not continue the recorded ones; None if it does.
 
-    If the part follows another one than is recorded, the answer names the recorded one, and the
-    coordinator goes back by a part, until it comes to where the two manifests part.
+    If the part follows another one than is recorded, the answer names the recorded one. The
+    coordinator then goes back part by part, until both manifests agree on what came before.
     """
     if manifest.digest != s.params.digest:
         return reject(Reason.WRONG_DIGEST, "the manifest was made for other parameters")
@@ -387,7 +387,7 @@ def _are_shares_of(entries: Sequence[ManifestEntry], encrypted_shares: Sequence[
 
 
 def _verify_batch(
-    s: Aggregator, rows: StepRows, entries: Sequence[ManifestEntry], batch: ShareBatch
+    s: Aggregator, rows: StepRows, entries: Sequence[ManifestEntry], batch: PartShares
 ) -> aggregator.Change:
     """Decide which reports of a part are accepted, and add up the aggregator's shares of them."""
     # check: coordinator-value - a value chosen late lets invalid reports pass
@@ -395,10 +395,10 @@ def _verify_batch(
         ending = Ending(EndCode.COORDINATOR_CONTRADICTION, (), OTHER_VALUE)
         return aggregator.abort(s, rows, ending, spent=True)
     key = part_key(batch.number)
-    batch_hash = sha256(encode(batch)).digest()
+    shares_hash = sha256(encode(batch)).digest()
     # Another process may have verified it before this step.
     verification = rows.part_verifications.get(key)
-    if not isinstance(verification, StoredVerification) or verification.batch_hash != batch_hash:
+    if not isinstance(verification, StoredVerification) or verification.shares_hash != shares_hash:
         authentic = rows.authentic_entries[key]
         verification = PartVerifier.of(s).verify(entries, authentic, batch)
     if verification is None:
@@ -472,7 +472,7 @@ def _verified_part(s: Aggregator, rows: StepRows, number: int) -> VerifiedPart:
 def _fix_accepted(s: Aggregator, rows: StepRows, revealed: bytes) -> aggregator.Change:
     """Sign the set of accepted reports, once, and keep the aggregator's sum over it."""
     accepted = _progress(s).accepted
-    # check: accepted-minimum - with every other share garbled the sum is one person's vector
+    # check: accepted-minimum - with all but one share garbled the sum is one person's vector
     if not aggregator.is_still_private(s, accepted.count):
         ending = too_few_readable(accepted.count, s.params.minimum)
         return aggregator.abort(s, rows, ending, spent=True)

@@ -73,7 +73,7 @@ from faircount.protocol.topologies.two_servers.part_reports import (
     has_all_reports,
     is_confirmed_by_proofs,
     is_within_part,
-    make_share_batch,
+    make_part_shares,
     part_numbers,
     revealed_values,
     servers_state,
@@ -165,7 +165,8 @@ class TwoServersCoordinator(CoordinatorRules):
         for part in split_into_parts(s.params, copier.entries()):
             if part.number:
                 earlier.append(part.previous_hash)
-            # There is no manifest yet, so nothing is lost if this step is not written.
+            # Streamed rows are written at once. If this step ends in an abort, nobody reads them:
+            # there is no manifest that names them.
             if part.has_more:
                 rows.manifest_parts.stream(part_key(part.number), part)
             if copier.makes_copies:
@@ -216,7 +217,7 @@ class TwoServersCoordinator(CoordinatorRules):
             unverified = first_unverified(s, rows)
             # All are verified, and the set is missing: it is the answer to any part.
             number = part_numbers(s)[-1] if unverified is None else unverified
-        return self.share_batch(s, rows, number)
+        return self.part_shares(s, rows, number)
 
     def parts_to_send(self, s: Coordinator, rows: StepRows) -> Sequence[int]:
         """Parts whose encrypted shares may leave, and which the aggregator has not verified."""
@@ -226,7 +227,7 @@ class TwoServersCoordinator(CoordinatorRules):
             return part_numbers(s)
         return [number for number in part_numbers(s) if part_key(number) not in rows.verified_parts]
 
-    def share_batch(self, s: Coordinator, rows: StepRows, number: int) -> coordinator.Out:
+    def part_shares(self, s: Coordinator, rows: StepRows, number: int) -> coordinator.Out:
         """The encrypted shares of one part, if they may leave; nothing if not, or if one is lost.
 
         The aggregator need not ask for them. It gets every part of this manifest in any case.
@@ -240,7 +241,7 @@ class TwoServersCoordinator(CoordinatorRules):
         )
         if not is_open or number not in part_numbers(s):
             return ()
-        batch = make_share_batch(s, rows, number)
+        batch = make_part_shares(s, rows, number)
         return () if batch is None else (coordinator.to_aggregator(s, batch),)
 
     def request_hashes(self, s: Coordinator) -> tuple[bytes, ...]:
@@ -270,7 +271,7 @@ class TwoServersCoordinator(CoordinatorRules):
 
     def _send_part(self, s: Coordinator, rows: StepRows, number: int) -> coordinator.Change:
         """Send the encrypted shares of one part; if one is lost, ask for an abort."""
-        out = self.share_batch(s, rows, number)
+        out = self.part_shares(s, rows, number)
         # check: later-share-lost - the aggregator would wait for a share that is lost
         if not out:
             return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
@@ -337,7 +338,8 @@ class TwoServersCoordinator(CoordinatorRules):
         A part that is missing then is sent again. If a report is lost, there is no sum.
         """
         accepted = _accepted_reports(s)
-        if accepted is None or s.accepted is None:
+        # Once an abort is requested there is no sum any more, and the reason of the request stays.
+        if accepted is None or s.accepted is None or s.final is not None:
             return s, ()
         missing = first_unverified(s, rows)
         if missing is not None:
@@ -429,9 +431,9 @@ class TwoServersCoordinator(CoordinatorRules):
     ) -> Coordinator | None:
         """Replace the coordinator's manifest by the one that the aggregator has recorded.
 
-        A restored coordinator may have fixed another one. It answers for one manifest only: were
-        another one adopted after a reservation, the aggregator could ask for a second aggregate
-        share, and the difference of the two may be one person's vector. So then the survey ends.
+        A restored coordinator may have fixed one of its own, and must give it up: over two
+        manifests the aggregator could ask for two aggregate shares, whose difference may be one
+        person's vector. If it has a reservation for its own already, the survey ends.
         """
         if not isinstance(manifest, BatchManifest) or manifest.digest != s.params.digest:
             return None

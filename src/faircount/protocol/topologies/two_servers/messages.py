@@ -153,12 +153,13 @@ class AggregateShare(Message):
 class StoredVerification(Message):
     """What the aggregator records about the reports of one part; kept until the end, never sent.
 
-    `batch_hash` is that of the share batch. `decrypted` and `members` are bitmaps over the part:
-    which encrypted shares could be decrypted, and which reports are accepted. `total` is the sum of
-    the aggregator's shares of the accepted reports, and `coins` are its shares of their coins.
+    `shares_hash` is that of the message with its shares. `decrypted` and `members` are bitmaps over
+    the part: which encrypted shares could be decrypted, and which reports are accepted. `total` is
+    the sum of the aggregator's shares of the accepted reports, and `coins` are its shares of their
+    coins.
     """
 
-    batch_hash: Hash
+    shares_hash: Hash
     decrypted: VarBytes
     members: VarBytes
     verifier_shares: VarBytes

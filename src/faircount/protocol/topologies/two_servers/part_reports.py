@@ -1,4 +1,4 @@
-"""The coordinator's copies of reports, one for each part of the manifest, and what it reads there.
+"""The coordinator's copies of reports, one for each part of the manifest, and their uses.
 
 When the manifest is fixed, every report is read once, and the shares of a part are stored together
 (`PartReports`), unless they are too long for that. All that follows reads those copies:
@@ -55,7 +55,7 @@ from faircount.protocol.topologies.two_servers.reports import (
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
 from faircount.protocol.wire.digests import marks_of
-from faircount.protocol.wire.messages import Reservation, ShareBatch
+from faircount.protocol.wire.messages import PartShares, Reservation
 from faircount.sharing.packing import packed_size
 
 SharePair = tuple[bytes, bytes]
@@ -199,7 +199,7 @@ def revealed_values(s: Coordinator) -> RevealedValues:
     return s.committed_value, reservation.revealed
 
 
-def make_share_batch(s: Coordinator, rows: StepRows, number: int) -> ShareBatch | None:
+def make_part_shares(s: Coordinator, rows: StepRows, number: int) -> PartShares | None:
     """The encrypted shares of one part, with verifier shares where reports are proven.
 
     None if a report is lost.
@@ -224,7 +224,7 @@ def make_share_batch(s: Coordinator, rows: StepRows, number: int) -> ShareBatch 
             verifier_shares = pack_verifier_shares(compute_verifier_shares(query, shares()), layout)
     except LostReportError:
         return None
-    return ShareBatch(
+    return PartShares(
         s.params.survey,
         s.manifest_hash,
         tuple(encrypted_shares),
@@ -243,9 +243,9 @@ def is_part_verified(s: Coordinator, rows: StepRows, number: int) -> bool:
 
 
 def first_unverified(s: Coordinator, rows: StepRows) -> int | None:
-    """The first part about which the aggregator has not said what it found; None if there is none.
+    """The first part that the aggregator has not verified yet; None if there is none.
 
-    Where reports are not proven it says nothing but the set.
+    Where reports are not proven, the aggregator signs the set and says nothing about parts.
     """
     for number in part_numbers(s):
         if not is_part_verified(s, rows, number):

@@ -119,7 +119,7 @@ def row_blocks(count: int, width: int) -> Iterator[slice]:
 
 
 def batch_rows(values: Iterable[T], width: int) -> Iterator[list[T]]:
-    """The same for rows that come one after the other."""
+    """Lists of consecutive rows, each of at most `ELEMENTS_AT_ONCE` elements."""
     return split_into_batches(values, _rows_at_once(width))
 
 

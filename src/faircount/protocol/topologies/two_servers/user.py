@@ -53,7 +53,7 @@ def respond(
     crypto: CryptoSuite | None = None,
     level: int = 0,
 ) -> Respondent:
-    """Draw coin, noise, key and seed, and make the report. Store the result before sending it.
+    """Draw all that is random, and make the report. Store the result before sending it.
 
     Args:
         params: the survey

@@ -43,7 +43,7 @@ from faircount.protocol.topologies.two_servers.user import expansion_info, seed_
 from faircount.protocol.wire.codec import encode, parse
 from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
 from faircount.protocol.wire.digests import bitmap, members_of
-from faircount.protocol.wire.messages import ShareBatch
+from faircount.protocol.wire.messages import PartShares
 from faircount.protocol.wire.packed_rows import sum_batches
 from faircount.sharing.field import dtype_for
 from faircount.sharing.keys import SEED_BYTES
@@ -65,7 +65,7 @@ class PartVerifier:
         return cls(s.params, s.encryption_keys, s.committed_value, s.crypto)
 
     def verify(
-        self, entries: Sequence[ManifestEntry], authentic: bytes, batch: ShareBatch
+        self, entries: Sequence[ManifestEntry], authentic: bytes, batch: PartShares
     ) -> StoredVerification | None:
         """What is stored about a part; None if the coordinator's verifier shares are malformed.
 
@@ -76,12 +76,12 @@ class PartVerifier:
         seeds = self._decrypt_seeds(entries, checked, batch.encrypted_shares)
         positions = [seed.position for seed in seeds]
         decrypted = bitmap(positions, len(entries))
-        batch_hash = sha256(encode(batch)).digest()
+        shares_hash = sha256(encode(batch)).digest()
         layout = report_layout_of(self.params.mechanism)
         # Without proofs every report that decrypts counts, and nothing else is stored.
         if layout is None:
             total = pack(self._sum_shares(seeds), self.params.q)
-            return StoredVerification(batch_hash, b"", decrypted, b"", total, b"")
+            return StoredVerification(shares_hash, b"", decrypted, b"", total, b"")
         coordinator_shares = unpack_verifier_shares(batch.verifier_shares, layout, len(entries))
         if coordinator_shares is None:
             return None
@@ -92,7 +92,7 @@ class PartVerifier:
         )
         accepted = bitmap(np.array(positions, dtype=np.int64)[is_valid], len(entries))
         return StoredVerification(
-            batch_hash,
+            shares_hash,
             decrypted,
             accepted,
             pack_verifier_shares(own_shares, layout),
@@ -171,7 +171,7 @@ class DecryptedSeed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartWork:
-    """The verification of one share batch, as bytes that can be sent to another process."""
+    """The verification of one part, as bytes that can be sent to another process."""
 
     published: bytes
     encryption_secret: bytes = field(repr=False)
@@ -182,7 +182,7 @@ class PartWork:
 
     @classmethod
     def of(
-        cls, s: Aggregator, part: BatchManifest, authentic: bytes, batch: ShareBatch
+        cls, s: Aggregator, part: BatchManifest, authentic: bytes, batch: PartShares
     ) -> "PartWork":
         """The work of verifying this batch."""
         return cls(
@@ -202,8 +202,8 @@ class PartWork:
         verifier = PartVerifier(params, keys, self.committed_value, crypto)
         part = parse(self.part)
         batch = parse(self.batch)
-        if not isinstance(part, BatchManifest) or not isinstance(batch, ShareBatch):
-            raise ProtocolError("expected a BatchManifest and a ShareBatch")
+        if not isinstance(part, BatchManifest) or not isinstance(batch, PartShares):
+            raise ProtocolError("expected a BatchManifest and a PartShares")
         verification = verifier.verify(tuple(part.entries), self.authentic, batch)
         return b"" if verification is None else encode(verification)
 
@@ -212,5 +212,5 @@ class PartWork:
         if not result:
             return MemoryRows()
         batch = parse(self.batch)
-        number = batch.number if isinstance(batch, ShareBatch) else 0
+        number = batch.number if isinstance(batch, PartShares) else 0
         return MemoryRows([RowWrite("part_verifications", part_key(number), parse(result))])

@@ -103,7 +103,7 @@ class TwoStage(Topology):
                 "two-stage surveys elect helpers: the aggregator must commit to a value"
             )
 
-    def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+    def example(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
         """As many helpers as reporters; in the variant phi + 1, so that somebody can step in."""
         alpha = (users - 1 - variant) / users
         return TSSPrime(items=users, users=users, p=1.0, alpha=alpha, phi=1), {"k": 2 * variant}

@@ -7,7 +7,7 @@ from faircount.core.questions.several_items import SeveralItems
 from faircount.core.questions.sums import SumQuestion
 
 
-def trial_sheet(questionnaire: Questionnaire, user: int) -> Sheet:
+def example_sheet(questionnaire: Questionnaire, user: int) -> Sheet:
     """Return one participant's answers; with an item per participant nobody shares the first."""
     return tuple(_answer(question, user) for question in questionnaire.questions)
 
