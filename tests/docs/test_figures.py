@@ -52,7 +52,7 @@ def test_the_headline_has_the_users_that_are_needed() -> None:
         assert best.name == name
     assert (
         f"a survey needs {users_now(survey, 2)} responses to a yes/no question and "
-        f"{users_now(survey, 5)} to one with five answers; a table that you already have needs "
+        f"{users_now(survey, 5)} to one with five answers; a table of yours needs "
         f"{users_now(table, 2)} and {users_now(table, 5)} rows."
     ) in words_of("README.md")
 
