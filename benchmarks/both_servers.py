@@ -35,7 +35,7 @@ from table import Row, markdown
 USERS = REPORTS_PER_PART
 ITEMS = 5
 GROUP = 64  # reports that the coordinator writes and acknowledges together
-TURNS = 5
+TURNS = 15
 
 # How often the coordinator computes its verifier shares: when it sends a part, and when it checks
 # what the aggregator has found about it.

@@ -17,7 +17,8 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import starmap
+from itertools import groupby, starmap
+from operator import attrgetter
 from typing import Any, Self, get_type_hints
 
 from faircount.core.errors import MalformedError
@@ -174,6 +175,13 @@ class VariableBytes(FieldCodec):
         end = _check_end(data, start + int.from_bytes(data[at:start], "big"))
         return data[start:end], end
 
+    def read_each(self, data: bytes, starts: Sequence[int]) -> Iterator[bytes]:
+        """The bytes at these positions."""
+        # Written out, because the aggregator reads the encrypted share of every report.
+        for start in starts:
+            first = start + LENGTH.form.size
+            yield data[first : _check_end(data, first + int.from_bytes(data[start:first], "big"))]
+
     def end(self, data: bytes, at: int) -> int:
         """The position that the length leads to."""
         size, at = LENGTH.read(data, at)
@@ -304,17 +312,39 @@ class PackedListOf(ListOf):
         return PackedList(self.element, data, starts), at
 
 
+class FixedFields:
+    """Two or more fields of fixed length that follow each other, for writing them in one go."""
+
+    __slots__ = ("_parts", "_sizes", "_values")
+
+    def __init__(self, parts: Sequence[tuple[str, FixedBytes]]) -> None:
+        self._parts = tuple(parts)
+        self._sizes = tuple(codec.size for _, codec in parts)
+        self._values = attrgetter(*(name for name, _ in parts))
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        """Append the bytes of these fields of a value."""
+        found = self._values(value)
+        if tuple(map(len, found)) == self._sizes:
+            parts += found
+            return
+        # One of the codecs raises the error that says which length it needs.
+        for name, codec in self._parts:
+            codec.write(getattr(value, name), parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Record(FieldCodec):
     """The fields of a dataclass, in order.
 
     `runs` are the same fields for reading: those of fixed width that follow each other are read in
-    one call.
+    one call. `writers` are the same fields for writing, those of fixed length together.
     """
 
     kind: type[Any]
     parts: tuple[tuple[str, FieldCodec], ...]
     runs: "tuple[struct.Struct | FieldCodec, ...]" = field(default=(), compare=False)
+    writers: "tuple[FixedFields | tuple[str, FieldCodec], ...]" = field(default=(), compare=False)
 
     @classmethod
     def of(cls, kind: type[Any], codec_for: Callable[[Any], FieldCodec]) -> Self:
@@ -333,7 +363,7 @@ class Record(FieldCodec):
             codes = ""
         if codes:
             runs.append(struct.Struct(">" + codes))
-        return cls(kind, parts, tuple(runs))
+        return cls(kind, parts, tuple(runs), tuple(_writers_of(parts)))
 
     def __repr__(self) -> str:
         return f"Record({', '.join(f'{name}: {part!r}' for name, part in self.parts)})"
@@ -354,8 +384,12 @@ class Record(FieldCodec):
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         """Append field after field."""
-        for name, part in self.parts:
-            part.write(getattr(value, name), parts)
+        for writer in self.writers:
+            if isinstance(writer, FixedFields):
+                writer.write(value, parts)
+            else:
+                name, part = writer
+                part.write(getattr(value, name), parts)
 
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
         """An instance of the class, whose own checks run as well."""
@@ -390,3 +424,16 @@ class Record(FieldCodec):
         for _, part in self.parts:
             at = part.end(data, at)
         return at
+
+
+def _writers_of(
+    parts: Sequence[tuple[str, FieldCodec]],
+) -> Iterator[FixedFields | tuple[str, FieldCodec]]:
+    """The fields of a record for writing: those of fixed length that follow each other together."""
+    for is_fixed, group in groupby(parts, lambda part: isinstance(part[1], FixedBytes)):
+        members = list(group)
+        fixed = [(name, codec) for name, codec in members if isinstance(codec, FixedBytes)]
+        if is_fixed and len(fixed) > 1:
+            yield FixedFields(fixed)
+        else:
+            yield from members

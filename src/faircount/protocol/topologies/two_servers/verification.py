@@ -108,9 +108,11 @@ class PartVerifier:
     ) -> "list[DecryptedSeed]":
         """The seeds of the reports at these positions, as far as they can be decrypted."""
         seeds = list[DecryptedSeed]()
+        # Decoded in one go: looking up one after the other takes longer.
+        shares = list(encrypted_shares)
         for position in positions:
             entry = entries[position]
-            seed = self._decrypt_seed(entry, encrypted_shares[position])
+            seed = self._decrypt_seed(entry, shares[position])
             if seed is not None:
                 seeds.append(DecryptedSeed(position, entry, seed))
         return seeds
