@@ -18,7 +18,7 @@ from faircount.mechanisms.joint_noise.mechanism import split_epsilon
 from faircount.mechanisms.server_sheets import ServerSheets
 from faircount.protocol import SERVERS, encode, end_phase
 from faircount.protocol.roles.coordinator import coordinator_step_for_many
-from faircount.protocol.roles.limits import decode_upload
+from faircount.protocol.roles.limits import decode_client_message
 from faircount.protocol.simulator import SurveySetup, exchange_messages, set_up
 from faircount.protocol.survey.invitations import user_id, verify_entry_mac
 from faircount.protocol.topologies.two_servers.messages import REPORTS_PER_PART, Report
@@ -93,7 +93,7 @@ class Answered:
         start = process_time()
         for first in range(0, USERS, GROUP):
             group = bodies[first : first + GROUP]
-            reports = [decode_upload(self.survey.params, body) for body in group]
+            reports = [decode_client_message(self.survey.params, body) for body in group]
             step, _ = coordinator_step_for_many(s1.state, reports, s1.rows)
             s1 = s1.write_step(step)
         s1, out = s1.make_step(end_phase)

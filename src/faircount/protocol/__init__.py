@@ -5,7 +5,7 @@
                  -> Step: the new state, rows to write, messages to send
     aggregator   aggregator_step_with(ledger, state, message, reader) -> ledger, Step
     client       topology.client -> start, next_message(state), handle_response
-    bytes        encode(message), decode(data); from other parties: decode_upload,
+    bytes        encode(message), decode(data); from other parties: decode_client_message,
                  decode_response, decode_signed in `roles.limits`
     storage      encode_state(state), decode_state(Coordinator, data); encode_row, decode_row
 

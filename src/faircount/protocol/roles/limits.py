@@ -23,7 +23,7 @@ MAX_SERVER_MESSAGES = 10_000
 """More messages than any survey needs between the servers; a longer conversation is a loop."""
 
 
-def max_upload_bytes(params: SurveyParameters, kind: type[Message]) -> int:
+def max_client_bytes(params: SurveyParameters, kind: type[Message]) -> int:
     """Bytes of the longest message of this kind that a client of this survey sends."""
     # A topology gives sizes only for messages that differ from the usual: a list of at most
     # everybody, and a masked vector or an encrypted seed.
@@ -36,7 +36,7 @@ def max_upload_bytes(params: SurveyParameters, kind: type[Message]) -> int:
 def max_bytes_by_kind(params: SurveyParameters) -> Mapping[type[Message], int]:
     """Bytes of the longest message of every kind that the coordinator accepts from clients."""
     kinds = params.topology.coordinator.user_handlers()
-    return {kind: max_upload_bytes(params, kind) for kind in kinds}
+    return {kind: max_client_bytes(params, kind) for kind in kinds}
 
 
 @lru_cache(maxsize=64)
@@ -45,7 +45,7 @@ def max_message_bytes(params: SurveyParameters) -> int:
     return max(max_bytes_by_kind(params).values())
 
 
-def decode_upload(params: SurveyParameters, data: bytes) -> Message:
+def decode_client_message(params: SurveyParameters, data: bytes) -> Message:
     """Decode a client's message to the coordinator, or reject it by its kind and length."""
     kind = peek_class(data)
     max_bytes = max_bytes_by_kind(params)

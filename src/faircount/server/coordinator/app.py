@@ -1,8 +1,8 @@
 """The coordinator's HTTP API.
 
-Participants send messages and read parameters, status and result without a token: a message carries
-its own credential. Everything else is for the owner of a survey, who authenticates with a token.
-Every call of an owner may be repeated with the same content and then changes nothing.
+Participants send messages and read parameters, status and result without a token: a message itself
+shows that its sender was invited. Everything else is for the owner of a survey, who authenticates
+with a token. Every call of an owner may be repeated with the same content and then changes nothing.
 """
 
 import asyncio

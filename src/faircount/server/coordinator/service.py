@@ -42,7 +42,7 @@ from faircount.protocol.roles.coordinator import (
     end_without_aggregator,
     request_abort,
 )
-from faircount.protocol.roles.limits import decode_upload
+from faircount.protocol.roles.limits import decode_client_message
 from faircount.protocol.roles.reissue import reissue
 from faircount.protocol.roles.rows import PostStepReader, StepRows
 from faircount.protocol.survey.endings import TOO_FEW, EndCode, Ending, ending_of
@@ -138,7 +138,7 @@ class CoordinatorService:
     async def receive(self, survey: bytes, body: bytes) -> Message:
         """Handle a participant's message and return the reply, which may be a `Rejection`."""
         # Decoded outside of the transaction: malformed bytes must not make others wait.
-        message = decode_upload(await self.server.params(survey), body)
+        message = decode_client_message(await self.server.params(survey), body)
         out: Out = (message,)
         if not isinstance(message, Rejection):
             out = await self._commit_of(survey).add(message)

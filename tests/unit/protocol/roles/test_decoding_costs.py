@@ -18,10 +18,10 @@ from faircount.protocol import (
     known_topologies,
 )
 from faircount.protocol.roles.limits import (
+    decode_client_message,
     decode_response,
     decode_signed,
-    decode_upload,
-    max_upload_bytes,
+    max_client_bytes,
 )
 from faircount.protocol.topologies.explicit.messages import Complaint, ShareBundle
 from faircount.protocol.topologies.two_stage.messages import SlotComplaint
@@ -105,8 +105,8 @@ def test_what_anybody_may_send_to_s1_costs_at_most_twice_its_bytes(topology) -> 
     params = small_survey(topology, 300, 0).params
     for kind in topology.coordinator.user_handlers():
         for encrypted_share in BLOBS:
-            data = filled(kind, min(max_upload_bytes(params, kind), LONG), encrypted_share)
-            most = peak_of(partial(decode_upload, params, data))
+            data = filled(kind, min(max_client_bytes(params, kind), LONG), encrypted_share)
+            most = peak_of(partial(decode_client_message, params, data))
             assert most <= 2 * len(data) + FEW, (kind, encrypted_share, len(data))
 
 

@@ -7,7 +7,7 @@ import pytest
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, ClientState, encode, known_topologies
-from faircount.protocol.roles.limits import decode_upload, max_upload_bytes
+from faircount.protocol.roles.limits import decode_client_message, max_client_bytes
 from faircount.protocol.simulator import set_up
 from faircount.protocol.topologies.explicit.messages import Complaint
 from faircount.protocol.wire.crypto import StandardCrypto
@@ -24,7 +24,7 @@ def test_every_message_of_an_honest_survey_is_short_enough(topology) -> None:
     ]
     assert sent
     for message in sent:
-        assert decode_upload(world.setup.params, encode(message)) == message
+        assert decode_client_message(world.setup.params, encode(message)) == message
 
 
 @pytest.mark.parametrize("topology", [EXPLICIT, MASKED], ids=str)
@@ -33,7 +33,7 @@ def test_no_message_of_a_large_survey_may_be_much_longer_than_an_honest_one(topo
     survey = set_up(Laplace(items=30, epsilon=1.0, users=2000), topology, SeededStream(0))
     honest = topology.bytes_sent(survey.params.mechanism)
     for kind in topology.sizes(survey.params):
-        assert max_upload_bytes(survey.params, kind) < honest + 300
+        assert max_client_bytes(survey.params, kind) < honest + 300
 
 
 def test_a_encrypted_seed_may_be_longer_than_the_vector() -> None:
@@ -45,16 +45,16 @@ def test_a_encrypted_seed_may_be_longer_than_the_vector() -> None:
         survey.params, ClientState(survey.invitations[0], (1,)), StandardCrypto(), SeededStream(1)
     )
     report = SERVERS.client.next_message(device)
-    assert decode_upload(survey.params, encode(report)) == report
+    assert decode_client_message(survey.params, encode(report)) == report
 
 
 def test_a_complaint_of_millions_is_refused_unread(stage) -> None:
     """12 MB that named one user 3,000,000 times were read and stored."""
     play = stage(EXPLICIT)
     data = encode(Complaint(play.params.survey, 0, bytes(32), 1, (1,) * 300_000))
-    assert max_upload_bytes(play.params, Complaint) < 200
+    assert max_client_bytes(play.params, Complaint) < 200
     tracemalloc.start()
-    answer = decode_upload(play.params, data)
+    answer = decode_client_message(play.params, data)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert isinstance(answer, Rejection)
@@ -82,4 +82,4 @@ def test_what_users_of_this_topology_do_not_say_is_refused_unread(stage) -> None
         encode(PollRequest(params.survey, 0, bytes(32))),
         encode(reject(Reason.LATE)),
     ):
-        assert decode_upload(params, data).why is Reason.MALFORMED
+        assert decode_client_message(params, data).why is Reason.MALFORMED

@@ -13,7 +13,7 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, Aggregator, Coordinator, encode
-from faircount.protocol.roles.limits import max_upload_bytes
+from faircount.protocol.roles.limits import max_client_bytes
 from faircount.protocol.simulator import play as play_survey
 from faircount.protocol.simulator import result_of, set_up
 from faircount.protocol.survey.parameters import Keys, SurveyParameters
@@ -256,6 +256,6 @@ def test_bytes_that_are_planned_and_allowed_are_those_that_are_sent(proven) -> N
     )
     made = servers_user.respond(play.params, play.invitations[0], (7,), play.entropy)
     assert len(encode(made.report)) == SERVERS.bytes_sent(play.params.mechanism)
-    assert len(encode(made.report)) <= max_upload_bytes(play.params, Report)
+    assert len(encode(made.report)) <= max_client_bytes(play.params, Report)
     plain = Laplace(items=30, users=1000, epsilon=1.0)
     assert SERVERS.bytes_sent(plain) < SERVERS.bytes_sent(play.params.mechanism)
