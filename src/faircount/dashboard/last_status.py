@@ -4,15 +4,20 @@ It is kept in the survey's folder, because the owner may start the dashboard whi
 """
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Any
 
+from faircount.core.errors import StorageError
 from faircount.core.files import write_durably
 from faircount.owner.folder import SurveyFolder
 from faircount.protocol.survey.phases import Phase
 
 FACTS = ("phase", "phase_index", "responses", "invited")
 """What a page shows of a status that may be out of date."""
+
+_WRITING = Lock()
 
 
 def remember_status(folder: SurveyFolder, status: dict[str, Any]) -> None:
@@ -22,7 +27,12 @@ def remember_status(folder: SurveyFolder, status: dict[str, Any]) -> None:
     if before is not None and all(before[name] == facts[name] for name in FACTS):
         return
     now = datetime.now(tz=UTC).isoformat(timespec="seconds")
-    write_durably(folder.status_file, json.dumps({**facts, "at": now}).encode() + b"\n")
+    kept = json.dumps({**facts, "at": now}).encode() + b"\n"
+    # One thread at a time: a page may ask for the status while an action of the owner does, and
+    # both would write the same temporary file. The status itself is known, so the owner need not
+    # be told that it could not be kept, as when the survey's folder is being deleted.
+    with _WRITING, suppress(StorageError):
+        write_durably(folder.status_file, kept)
 
 
 def last_status(folder: SurveyFolder) -> dict[str, Any] | None:

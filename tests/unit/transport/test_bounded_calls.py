@@ -24,7 +24,7 @@ from faircount.transport.calls import (
     fetch_async,
     open_client,
 )
-from faircount.transport.limits import MAX_STATEMENTS, max_statements
+from faircount.transport.limits import MAX_STATEMENTS, max_statement_bytes
 
 LIMIT = 1 << 16
 SECONDS = 0.5
@@ -183,6 +183,6 @@ def test_the_coordinator_refuses_them_from_the_aggregator(
 
 
 def test_the_limit_of_statements_follows_from_the_number_of_people() -> None:
-    assert max_statements(8) < 5 << 20
-    assert max_statements(100_000) > 100_000 * 300
-    assert max_statements(1 << 31) == MAX_STATEMENTS
+    assert max_statement_bytes(8) < 5 << 20
+    assert max_statement_bytes(100_000) > 100_000 * 300
+    assert max_statement_bytes(1 << 31) == MAX_STATEMENTS
