@@ -203,11 +203,11 @@ class LaplaceNoise(BoundedNoise):
         """Return what finite tables add to delta if as many draws as `unknown` hide each count.
 
         The ideal distributions P and Q of a moved count differ by a factor e^c at most, and each is
-        within a distance d of the distribution that is drawn. Where the drawn Q falls short of Q by
-        a share, the same share is taken out of P: at most e^c d, and what is left of P and Q has
-        the ratio that it had. Another d is what the drawn P has beyond P. So every moved count adds
-        (1 + e^c) d to the delta of the ideal distributions, whatever the epsilon and however many
-        releases there are.
+        within a distance d of the distribution that is drawn. Where the drawn Q has only a part of
+        Q, only the same part of P is kept: what P loses is at most e^c d, and what is left of P and
+        Q has the ratio that it had. Another d is what the drawn P has beyond P. So every moved
+        count adds (1 + e^c) d to the delta of the ideal distributions, whatever the epsilon and
+        however many releases there are.
         """
         distance = laplace_table(self.table_epsilon, self.draws_per_entry)[1]
         pure = laplace_epsilon(self.table_epsilon, unknown / self.draws_per_entry) / 2
