@@ -28,6 +28,7 @@ MUTANTS = (
         EXPLICIT_USER,
     ),
     Mutant("explicit-minimum", REMOVED, EXPLICIT_USER),
+    Mutant("enrolled-key", NEVER, EXPLICIT + " -k one_key"),
     Mutant("peers-minimum", becomes("True"), ONE_SUM),
     Mutant("peers-second-set", NEVER, ONE_SUM),
     Mutant("peers-set-of-manifest", REMOVED, ONE_SUM),

@@ -48,7 +48,6 @@ MUTANTS = (
     Mutant("part-size", REMOVED, PARTS),
     Mutant("order-across-parts", REMOVED, PARTS),
     Mutant("manifest-size", NEVER, PARTS),
-    Mutant("distinct-keys", NEVER, PARTS),
     Mutant("shares-before-reservation", REMOVED, VERIFIED_PARTS + " -k part_shares"),
     Mutant("later-share-lost", NEVER, PARTS),
     Mutant("copy-intact", becomes("isinstance(copy, PartReports)"), PARTS),

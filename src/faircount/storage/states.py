@@ -397,8 +397,7 @@ class States(Generic[S]):
         lines = [before.keys.encrypt_row(encode_row(write)) for write in step.rows]
         # In one order at all workers: otherwise two of them could wait for each other.
         lines.sort(key=lambda line: line[1:3])
-        # check: shared-reports - two workers would acknowledge two reports of one person, or store
-        # one key for two people
+        # check: shared-reports - two workers would acknowledge two reports of one person
         if await tx.insert_new_rows(lines) != len(lines):
             return False
         counted = await tx.execute(
@@ -484,8 +483,8 @@ def _count_new(step: Step[S]) -> int:
 
 
 def _is_new_report(write: RowWrite) -> bool:
-    """Whether this is a row that was not there: of a report, or of its key."""
-    return write.is_new and write.table in (FIRST_MESSAGES, "keys")
+    """Whether this is the row of a report that was not there."""
+    return write.is_new and write.table == FIRST_MESSAGES
 
 
 def _count_withdrawn(step: Step[S]) -> int:

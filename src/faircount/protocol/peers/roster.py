@@ -71,6 +71,10 @@ class RosterCoordinator(CoordinatorRules):
         user = coordinator.admit_participant(s, rows, message)
         if isinstance(user, Rejection):
             return s, (user,)
+        # check: enrolled-key - one client with two ids would hold the shares of two members
+        if not rows.public_keys.put(message.public_key, user):
+            why = "this public key belongs to another participant: make a new one"
+            return s, (reject(Reason.MALFORMED, why),)
         is_enrolling = s.phase is Phase.ENROLLING and not s.roster
         # Only with the very keys and MAC that are on the roster: with others the client's messages
         # would not fit what the aggregator confirmed.

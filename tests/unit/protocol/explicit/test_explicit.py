@@ -47,6 +47,16 @@ def test_everybody_is_counted_once(stage) -> None:
     assert play.s1.phase is play.s2.phase is Phase.PUBLISHED
 
 
+def test_two_participants_do_not_enrol_with_one_key(stage) -> None:
+    play = stage(E)
+    first, second, *_ = (device.waiting[0] for device in play.begun())
+    assert isinstance(play.send_to_s1(first)[0], Acknowledgement)
+    (answer,) = play.send_to_s1(replace(second, public_key=first.public_key))
+    assert answer.why is Reason.MALFORMED
+    # The rejected enrolment has left nothing: with a key of its own the client enrols.
+    assert isinstance(play.send_to_s1(second)[0], Acknowledgement)
+
+
 def test_the_sum_of_the_held_shares_is_the_sum_of_the_vectors(stage) -> None:
     """Algorithm 2, line 10: the sums add up to the responses, and no single one reveals anything."""
     play = ready(stage)

@@ -338,7 +338,6 @@ def test_no_part_is_replaced_after_the_reservation(stage) -> None:
         "twice",
         "under two keys",
         "empty end",
-        "two keys",
     ],
 )
 def test_parts_that_the_aggregator_refuses(stage, spoil) -> None:
@@ -358,11 +357,6 @@ def test_parts_that_the_aggregator_refuses(stage, spoil) -> None:
             )
         ),
         "empty end": [parts(play)[0], replace(parts(play)[1], entries=(), has_more=0)],
-        "two keys": list(
-            split_into_parts(
-                play.params, [*entries[:5], replace(entries[5], public_key=entries[0].public_key)]
-            )
-        ),
     }
     reasons = []
     for part in chains[spoil]:
@@ -371,15 +365,6 @@ def test_parts_that_the_aggregator_refuses(stage, spoil) -> None:
     assert next(reason for reason in reasons if reason is not None) is Reason.MALFORMED
     assert play.s2.manifest is None
     assert not play.s2.ledger.charges
-
-
-def test_keys_with_the_same_prefix_are_different(stage) -> None:
-    play = play_to_deadline(stage)
-    entries = list(iterate_entries(play.s1.state, play.s1.view))
-    twin = replace(entries[5], public_key=entries[0].public_key[:8] + entries[5].public_key[8:])
-    for part in split_into_parts(play.params, [*entries[:5], twin]):
-        answers = play.send_to_s2(play.by_s1(part))
-    assert isinstance(play.read_from_s2(answers[0]), Reservation)
 
 
 def test_more_entries_than_people_are_refused_before_all_arrived(stage) -> None:
@@ -422,7 +407,7 @@ def test_the_aggregator_asks_for_the_first_part_that_it_lacks(stage) -> None:
     assert play.send_to_s2(first) == answers
 
 
-@pytest.mark.parametrize("end", ["two keys", "too few", "closed"])
+@pytest.mark.parametrize("end", ["too few", "closed"])
 def test_a_refused_last_part_changes_nothing(stage, end) -> None:
     """Otherwise somebody could be named again, in a later part, under a second key."""
     play = play_to_deadline(stage)
@@ -432,9 +417,6 @@ def test_a_refused_last_part_changes_nothing(stage, end) -> None:
     for part in (first, second):
         play.send_to_s2(play.by_s1(part))
     bad = {
-        "two keys": replace(
-            third, entries=(entries[4], replace(entries[5], public_key=entries[0].public_key))
-        ),
         "too few": replace(
             third, entries=tuple(replace(entry, mac=bytes(32)) for entry in entries[4:])
         ),

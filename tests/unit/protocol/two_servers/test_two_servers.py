@@ -115,11 +115,37 @@ def test_malformed_reports_are_rejected(stage, change, reason) -> None:
     assert answer.why is reason
 
 
-def test_a_public_key_belongs_to_one_user(stage) -> None:
-    play = stage(S)
+@pytest.mark.parametrize("crypto", [None, StandardCrypto()], ids=["ideal", "standard"])
+def test_a_copy_of_a_report_counts_for_nobody_else(stage, crypto) -> None:
+    """A participant who was given the report of another one cannot have it counted a second time."""
+    play = stage(S, crypto=crypto)
     play.answer_all(skip=(0,))
-    stolen = replace(play.people[0].report, public_key=play.people[1].public_key)
-    assert play.send_to_s1(stolen)[0].why is Reason.MALFORMED
+    own, copied = play.people[0].report, play.people[1].report
+    key = copied.public_key
+    copy = replace(copied, access=own.access, mac=play.invitations[0].authenticate_key(key))
+    assert isinstance(play.send_to_s1(copy)[0], Acknowledgement)
+    play.settle(play.deadline())
+    # The MAC is valid, but the encrypted share was made for another user id.
+    assert play.counts() == [0, 1, 1, 1, 1, 1]
+
+
+def test_one_key_with_two_invitations_counts_once_for_each(stage) -> None:
+    play = stage(S)
+    params, entropy = play.setup.params, play.entropy
+    keys = play.s2.crypto.keypair(entropy)
+    for place in play.places:
+        report = servers_user.make_report(
+            params,
+            play.invitations[place],
+            params.mechanism.respond_as(0, (place,), entropy),
+            entropy.bytes(SEED_BYTES),
+            keys,
+            entropy,
+            play.s2.crypto,
+        ).report
+        assert isinstance(play.send_to_s1(report)[0], Acknowledgement)
+    play.settle(play.deadline())
+    assert play.counts() == [1] * 6
 
 
 def test_encrypted_shares_leave_only_after_the_reservation(stage) -> None:

@@ -74,8 +74,8 @@ class CoordinatorRules(ABC):
     shared_messages: tuple[type[Message], ...] = ()
     """Kinds of messages that several workers may handle at the same time, for different people.
 
-    All that such a message writes are a new first message and a new key. Whatever else follows
-    from it is written under the exclusive lock.
+    All that such a message writes is a new first message. Whatever else follows from it is written
+    under the exclusive lock.
     """
 
     # --- handlers: a subclass adds its own to those of its base class

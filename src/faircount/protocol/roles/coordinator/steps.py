@@ -180,14 +180,11 @@ def admit_participant(s: Coordinator, rows: StepRows, message: Any) -> bytes | R
     user = _first_device_user(s, rows, message)
     if isinstance(user, Rejection):
         return user
-    public_key = message.public_key
     # check: report-after-withdrawal - a replayed report would undo the withdrawal
     if user in rows.withdrawn and not _is_on_roster(s, user):
         return reject(Reason.CLOSED, _WITHDRAWN)
-    # A key under two ids would let one client act as two participants.
-    if not is_canonical_key(public_key) or not rows.public_keys.accepts(public_key, user):
-        why = "a public key is canonical and belongs to one participant: make a new one"
-        return reject(Reason.MALFORMED, why)
+    if not is_canonical_key(message.public_key):
+        return reject(Reason.MALFORMED, "a public key is canonical: make a new one")
     is_full = len(rows.first_messages) >= s.params.n_max and user not in rows.first_messages
     # check: participants-admitted - the sum of more people than were planned for may wrap around
     # After a restore, participants of the confirmed roster enrol again: they always have a place.
@@ -213,7 +210,6 @@ def store_first_message(
     if not is_accepted:
         why = "this invitation was used with other bytes; the first ones count"
         return s, (reject(Reason.CONFLICT, why),)
-    rows.public_keys.put(message.public_key, user)
     return s, (unsigned_acknowledgement(s.params.survey, rows.first_messages.hash_of(user)),)
 
 

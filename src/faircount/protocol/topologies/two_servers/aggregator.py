@@ -39,7 +39,6 @@ from faircount.protocol.topologies.two_servers.manifests import (
     earlier_hashes,
     get_part,
     is_valid_part,
-    iterate_entries,
     manifest_size,
 )
 from faircount.protocol.topologies.two_servers.messages import (
@@ -337,9 +336,6 @@ def _record_whole_manifest(
     s: Aggregator, rows: StepRows, manifest: BatchManifest, authentic: int
 ) -> aggregator.Change:
     """The last part has arrived: record the whole manifest and reserve the budget, or refuse."""
-    # check: distinct-keys - one key in two parts would stand for two people
-    if not _has_distinct_keys(s, rows, manifest):
-        return s, (reject(Reason.MALFORMED, "two participants have the same public key"),)
     revealed = bytes(32)
     if s.params.proven:
         if not opens_commitment(s.params, Party.AGGREGATOR, s.committed_value):
@@ -347,30 +343,6 @@ def _record_whole_manifest(
         revealed = s.committed_value
     path = (Phase.CONFIRMED, Phase.SUBMITTING)
     return aggregator.record_manifest(s, rows, manifest, authentic, None, path, revealed)
-
-
-def _has_distinct_keys(s: Aggregator, rows: StepRows, manifest: BatchManifest) -> bool:
-    """Whether no two entries have the same key.
-
-    Only 8 bytes of each key are in memory, and whole keys where those 8 bytes are equal.
-    """
-    whole = replace(s, manifest=manifest)
-    prefixes = np.fromiter(
-        (int.from_bytes(entry.public_key[:8], "big") for entry in iterate_entries(whole, rows)),
-        np.uint64,
-    )
-    values, counts = np.unique(prefixes, return_counts=True)
-    repeated = {int(value).to_bytes(8, "big") for value in values[counts > 1]}
-    if not repeated:
-        return True
-    found = set[bytes]()
-    for entry in iterate_entries(whole, rows):
-        key = entry.public_key
-        if key in found:
-            return False
-        if key[:8] in repeated:
-            found.add(key)
-    return True
 
 
 # --- the encrypted shares -------------------------------------------------------------------------

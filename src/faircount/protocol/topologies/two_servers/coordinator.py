@@ -496,10 +496,7 @@ class TwoServersCoordinator(CoordinatorRules):
         if not isinstance(message, Report | Withdrawal | OutcomeRequest):
             return None
         user = user_id(message.access)
-        addresses = tuple((table, user) for table in _TABLES_OF_A_USER)
-        if isinstance(message, Report):
-            return (*addresses, ("keys", message.public_key))
-        return addresses
+        return tuple((table, user) for table in _TABLES_OF_A_USER)
 
 
 _TABLES_OF_A_USER = ("invited", "notices", "first_messages", "withdrawn")
