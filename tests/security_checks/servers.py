@@ -11,6 +11,7 @@ AGGREGATOR = "tests/unit/protocol/two_servers/test_aggregator.py"
 PROOFS = "tests/unit/protocol/two_servers/test_dishonest_with_proofs.py " + SURVEYS
 VALIDITY = "tests/unit/protocol/two_servers/test_proofs.py -k 'never_pass or more_points'"
 
+REPORTS = "tests/unit/protocol/two_servers/test_two_servers.py"
 DISHONEST_COORDINATOR = "tests/unit/protocol/two_servers/test_dishonest_coordinator.py"
 
 MUTANTS = (
@@ -46,6 +47,9 @@ MUTANTS = (
         PARTS,
     ),
     Mutant("part-size", REMOVED, PARTS),
+    Mutant("seed-bound", replacing("user + public_key + commitment", "public_key"), REPORTS),
+    Mutant("seed-bound", replacing("user + public_key", "public_key"), REPORTS),
+    Mutant("seed-bound", replacing("user + public_key", "user"), REPORTS),
     Mutant("order-across-parts", REMOVED, PARTS),
     Mutant("manifest-size", NEVER, PARTS),
     Mutant("shares-before-reservation", REMOVED, VERIFIED_PARTS + " -k part_shares"),

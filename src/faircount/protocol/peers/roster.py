@@ -71,7 +71,7 @@ class RosterCoordinator(CoordinatorRules):
         user = coordinator.admit_participant(s, rows, message)
         if isinstance(user, Rejection):
             return s, (user,)
-        # check: enrolled-key - one client with two ids would hold the shares of two members
+        # check: enrolled-key - with a copied key, members and aggregator refuse the roster for all
         if not rows.public_keys.put(message.public_key, user):
             why = "this public key belongs to another participant: make a new one"
             return s, (reject(Reason.MALFORMED, why),)

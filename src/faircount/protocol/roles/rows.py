@@ -47,7 +47,7 @@ COORDINATOR_TABLES = (
 
     invited          by user: the access value
     first_messages   by user: the first message, with the key of its device
-    keys             by public key: the user
+    keys             by public key: the user; empty in `servers`
     notices          by user: what has happened with the invitation since
     uploads          by `Upload`: the message
     withdrawn        by user: the hash of a withdrawal, and the key of its device

@@ -19,7 +19,7 @@ from faircount.protocol.survey.inclusion import verify_inclusion
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_servers.messages import BatchManifest
-from faircount.protocol.topologies.two_servers.user import expansion_info
+from faircount.protocol.topologies.two_servers.user import expansion_info, seed_info
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, IdealCrypto, StandardCrypto
 from faircount.protocol.wire.messages import (
@@ -129,12 +129,12 @@ def test_a_copy_of_a_report_counts_for_nobody_else(stage, crypto) -> None:
     assert play.counts() == [0, 1, 1, 1, 1, 1]
 
 
-def test_one_key_with_two_invitations_counts_once_for_each(stage) -> None:
-    play = stage(S)
+def _answer_with_one_key(play) -> None:
+    """Everybody has answered; the reports have one public key, and each person a device."""
     params, entropy = play.setup.params, play.entropy
     keys = play.s2.crypto.keypair(entropy)
-    for place in play.places:
-        report = servers_user.make_report(
+    play.people = [
+        servers_user.make_report(
             params,
             play.invitations[place],
             params.mechanism.respond_as(0, (place,), entropy),
@@ -142,10 +142,41 @@ def test_one_key_with_two_invitations_counts_once_for_each(stage) -> None:
             keys,
             entropy,
             play.s2.crypto,
-        ).report
-        assert isinstance(play.send_to_s1(report)[0], Acknowledgement)
+        )
+        for place in play.places
+    ]
+    for person in play.people:
+        assert isinstance(play.send_to_s1(person.report)[0], Acknowledgement)
+
+
+def test_one_key_with_two_invitations_counts_once_for_each(stage) -> None:
+    play = stage(S)
+    _answer_with_one_key(play)
     play.settle(play.deadline())
     assert play.counts() == [1] * 6
+
+
+def test_whoever_shares_a_key_speaks_for_nobody_else(stage) -> None:
+    play = stage(S)
+    _answer_with_one_key(play)
+    withdrawal = play.withdrawal(0)
+    other = play.invitations[1].access
+    assert play.send_to_s1(replace(withdrawal, access=other))[0].why is Reason.INVITATION_USED
+    moved = replace(play.withdrawal(1), signature=withdrawal.signature)
+    assert play.send_to_s1(moved)[0].why is Reason.UNSIGNED
+    assert isinstance(play.send_to_s1(withdrawal)[0], Acknowledgement)
+
+    play.settle(play.deadline())
+    assert play.counts() == [0, 1, 1, 1, 1, 1]
+    # The result, for somebody whom it does not count.
+    assert isinstance(play.send_to_s1(play.inquiry(0))[0], FinalStatement)
+    for place in play.places[1:]:
+        (proof,) = play.send_to_s1(play.inquiry(place))
+        holders = [
+            verify_inclusion(play.params, proof, person.user, person.public_key)
+            for person in play.people
+        ]
+        assert holders == [number == place for number in play.places]
 
 
 def test_encrypted_shares_leave_only_after_the_reservation(stage) -> None:
@@ -222,6 +253,13 @@ def test_a_guessed_seed_fits_one_user_of_one_survey(stage) -> None:
         for survey, *whose in uses
     ]
     assert len({tuple(row.tolist()) for row in long}) == len(uses)
+
+
+def test_an_encrypted_seed_is_bound_to_its_survey_user_key_and_share(stage) -> None:
+    surveys = stage(S).params, stage(S, seed=2).params
+    both = bytes(32), b"x" * 32
+    uses = list(product(surveys, (bytes(16), b"u" * 16), both, both))
+    assert len({seed_info(*whose) for whose in uses}) == len(uses)
 
 
 def test_under_300_bytes_for_30_items_and_1000_users() -> None:

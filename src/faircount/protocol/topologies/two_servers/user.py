@@ -115,6 +115,7 @@ def make_report(
 
 def seed_info(params: SurveyParameters, user: bytes, public_key: bytes, commitment: bytes) -> bytes:
     """Key info of an encrypted seed: it binds the user, the key and the share that goes with it."""
+    # check: seed-bound - a copy of a report counts for a second person, or with another share
     context = sha256(user + public_key + commitment).digest()
     return _info_prefix(Purpose.SERVERS, params.survey) + context
 
