@@ -7,6 +7,9 @@ short one.
 
 Both servers run as processes. For comparison there is an empty handler with the same web server,
 database and group commit, which stores the bytes without looking at them: no server can be faster.
+Its rows are like those of reports: as long, and under keys as random as the ids of people, because
+a row at a random place of the database costs more than one at the end. With `--appended` they are
+shorter and come one after the other, as in measurements before November 19, 2026.
 Both get their reports in turns, a thousand at a time, so that other work of the machine slows both
 alike; after ten thousand the coordinator gets the rest alone.
 
@@ -63,6 +66,9 @@ REPORTS_PER_TURN = 1000
 
 # The empty handler gets at most this many reports.
 COMPARED = 10_000
+
+# Seconds after which there will be no result any more.
+LONGEST_CLOSING = 900
 
 # Settings without rate limits: one address plays everybody here.
 UNLIMITED = {
@@ -209,7 +215,7 @@ class LockWaits:
 # --- the empty handler
 
 
-def serve_empty(url: str, port: int) -> None:
+def serve_empty(url: str, port: int, *, appended: bool) -> None:
     """Run a web server that stores what it is sent, in groups, and answers."""
     import uvicorn
     from starlette.applications import Starlette
@@ -225,13 +231,18 @@ def serve_empty(url: str, port: int) -> None:
     databases: list[Database] = []
     numbers = iter(range(1 << 60))
 
+    def line(body: bytes) -> tuple[Any, ...]:
+        if appended:
+            return (b"s", "x", next(numbers).to_bytes(8, "big"), b"", None, body)
+        # A hash of 32 bytes, a key of 32 that stays and the body, both encrypted with 28 more.
+        return (bytes(16), "first_messages", os.urandom(16), bytes(32), bytes(60), body + bytes(28))
+
     async def write(bodies: Sequence[Any]) -> list[Any]:
-        lines = [(b"s", "x", next(numbers).to_bytes(8, "big"), b"", body) for body in bodies]
         async with databases[0].write() as tx:
             await tx.execute_many(
-                "INSERT INTO state_rows (survey, store, key, hash, encrypted) "
-                "VALUES (?, ?, ?, ?, ?)",
-                lines,
+                "INSERT INTO state_rows (survey, store, key, hash, kept, encrypted) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                [line(body) for body in bodies],
             )
         return [()] * len(bodies)
 
@@ -252,14 +263,15 @@ def serve_empty(url: str, port: int) -> None:
 
 
 @asynccontextmanager
-async def empty_handler(folder: Path, url: str) -> AsyncIterator[Target]:
+async def empty_handler(folder: Path, url: str, *, appended: bool) -> AsyncIterator[Target]:
     """Run the empty handler while a block runs."""
     port = free_port()
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     )
+    options = ("--appended",) if appended else ()
     process = Process.start(
-        (HERE.stem, "--empty", str(port), "--database-s1", url), folder / "empty.log"
+        (HERE.stem, "--empty", str(port), "--database-s1", url, *options), folder / "empty.log"
     )
     try:
         await wait_until_up(port)
@@ -341,6 +353,7 @@ class Load:
     items: answers of every question
     cluster: the Dask cluster that verifies parts; None for the aggregator's own processes
     workers: processes of the coordinator
+    appended: whether rows of the empty handler come one after the other
     """
 
     folder: Path
@@ -351,6 +364,7 @@ class Load:
     items: int
     cluster: Any = None
     workers: int = 1
+    appended: bool = False
 
     def mechanism(self) -> FieldMechanism:
         """The mechanism of the survey: for a sheet of questions, or for one with users' noise."""
@@ -490,7 +504,7 @@ class Load:
         begin = [cpu_seconds(server) for server in servers]
         memory = [Memory.of("open", servers)]
         target = Target(servers[0], port, f"{made.path}/messages")
-        async with empty_handler(self.folder, self.urls[2]) as empty:
+        async with empty_handler(self.folder, self.urls[2], appended=self.appended) as empty:
             paces = await self._in_turns(made, target, empty, servers, memory)
         closing = [cpu_seconds(server) for server in servers]
         seconds = await close_survey(to_s1, made, servers, memory)
@@ -586,6 +600,8 @@ async def close_survey(
     samples = list[Memory]()
     closing = asyncio.create_task(to_s1.post(f"{made.path}/close"))
     while not (closing.done() and (await to_s1.get(f"{made.path}/result")).status_code == 200):
+        if time.perf_counter() - begin > LONGEST_CLOSING:
+            sys.exit("there is no result: see the logs of the servers")
         samples.append(Memory.of("most until the result", servers))
         await asyncio.sleep(0.2)
     first = max(sample.megabytes[0] for sample in samples)
@@ -663,11 +679,16 @@ def main() -> None:
         default=0,
         help="how long PostgreSQL waits with every commit of the coordinator, at most 100",
     )
+    parser.add_argument(
+        "--appended",
+        action="store_true",
+        help="let the empty handler write short rows one after the other",
+    )
     parser.add_argument("--empty", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--database-s1", default="", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.empty:
-        serve_empty(given.database_s1, given.empty)
+        serve_empty(given.database_s1, given.empty, appended=given.appended)
         return
     for questions in given.questions:
         # One question has had 30 items in all earlier measurements.
@@ -694,6 +715,7 @@ def measure(given: argparse.Namespace, questions: int, items: int) -> None:
             items,
             cluster,
             given.workers,
+            given.appended,
         )
         figures = asyncio.run(load.figures())
     database = "SQLite" if urls[0].startswith("sqlite") else "PostgreSQL"
