@@ -33,19 +33,23 @@ GROUPS = (
     "both_servers",
     "validity",
     "prover",
+    "service",
 )
 PACKAGES = ("numpy", "scipy", "cryptography", "dp-accounting", "multi-freq-ldpy", "pure-ldp")
 
 HEAD = """# Benchmarks
 
 Written by `make bench`; do not edit. Every time is the best of several runs, ours and the other in
-one process, and every group of rows in a process of its own. `ratio` is the other's time divided by ours: 3 means that ours is three times faster,
-0.5 that it reaches half of a limit. On a shared machine wall times can differ by a factor of two
-from run to run, so measure on a quiet one. The rows of GRR and OUE, of proofs ("prove", "verify",
-"proven"), of random elements and of both servers are CPU times of one thread, taken in turns with
-the other; those "in JavaScript" are CPU times of the processes. Those of a "whole process" are
-medians of seven CPU times of processes with warm caches, in turns with a floor: what it takes to
-import the libraries, or to read and count the same file without privacy.
+one process, and every group of rows in a process of its own. `ratio` is the other's time divided by
+ours: 3 means that ours is three times faster, 0.5 that it reaches half of a limit. On a shared
+machine wall times can differ by a factor of two from run to run, so measure on a quiet one.
+
+The rows of GRR and OUE, of proofs ("prove", "verify", "proven"), of random elements and of both
+servers are CPU times of one thread, taken in turns with the other; those "in JavaScript" are CPU
+times of the processes. Those of a "whole process" are medians of seven CPU times of processes with
+warm caches, in turns with a floor: what it takes to import the libraries, or to read and count the
+same file without privacy. The last rows are surveys over HTTP with servers as processes, each run
+once; the process that plays all clients shares the cores with them.
 
 Peers: `dp_accounting` with its grid of 1e-4 and pessimistic estimates, which are its defaults;
 multi-freq-ldpy and pure-ldp through their client and aggregator functions. **The reference code of

@@ -111,9 +111,16 @@ class Trial:
         return self.does(self.start(app, port))
 
     async def start(self, app: Any, port: int = 0) -> str:
-        server = uvicorn.Server(
-            uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="off")
+        config = uvicorn.Config(
+            app,
+            host="127.0.0.1",
+            port=port,
+            log_level="warning",
+            lifespan="off",
+            # A stream of events that a page has left open: nobody waits for its end.
+            timeout_graceful_shutdown=1,
         )
+        server = uvicorn.Server(config)
         self.servers.append((server, asyncio.create_task(server.serve())))
         while not server.started:
             await asyncio.sleep(0.01)
