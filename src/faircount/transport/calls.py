@@ -98,6 +98,7 @@ def fetch(
             return Answer(response.status_code, response.headers, bytes(body))
         finally:
             response.close()
+            _forget_request(response)
     finally:
         _deadline.reset(token)
 
@@ -126,8 +127,16 @@ async def fetch_async(
                 return Answer(response.status_code, response.headers, bytes(body))
             finally:
                 await response.aclose()
+                _forget_request(response)
     except TimeoutError:
         raise httpx.ReadTimeout("the call took too long") from None
+
+
+def _forget_request(response: httpx.Response) -> None:
+    """Free a response, and the request with its body, as soon as nobody uses them."""
+    # The stream of a response refers to the response. Without this hundreds of megabytes of large
+    # requests would wait until Python looks for objects that refer to each other.
+    response.stream = httpx.ByteStream(b"")
 
 
 def _plain(headers: Mapping[str, str] | None) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Answers of a dishonest server: compressed, without an end, or byte by byte."""
 
 import asyncio
+import gc
 import gzip
 import socket
 import time
@@ -130,6 +131,28 @@ def test_redirects_are_not_followed() -> None:
     with raw_server(redirect) as server:
         assert call(server).status == 307
         assert len(server.requests) == 1
+
+
+@both_ways
+def test_a_request_is_freed_with_its_call(fetch_from: Call) -> None:
+    """The coordinator sends parts of half a megabyte, thousands of them in a large survey."""
+
+    def respond(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    def count_requests() -> int:
+        return sum(isinstance(found, httpx.Request) for found in gc.get_objects())
+
+    with raw_server(respond) as server:
+        fetch_from(server)
+        gc.collect()
+        before = count_requests()
+        gc.disable()
+        try:
+            assert fetch_from(server).body == b"ok"
+            assert count_requests() == before
+        finally:
+            gc.enable()
 
 
 def test_proxies_of_the_environment_have_the_same_limits(monkeypatch: pytest.MonkeyPatch) -> None:
