@@ -6,7 +6,6 @@ With names of groups (such as `validity`) only these are measured, and the other
 import json
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from table import Row, markdown
+from table import Row, ask_git, markdown
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -111,11 +110,6 @@ def describe_moment() -> str:
     changed = ask_git("status", "--porcelain", "--", "../src", "*.py", "*.mjs")
     commit = measured_commit() + ("+" if changed else "")
     return f"commit {commit}, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}"
-
-
-def ask_git(*question: str) -> str:
-    command = ["git", "-C", str(HERE), *question]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def keep(row: Row) -> Row:

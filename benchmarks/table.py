@@ -6,9 +6,11 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+HERE = Path(__file__).parent
 COLUMNS = ("what", "ours", "beside it", "its time", "ratio", "note", "taken")
 
 
@@ -130,3 +132,9 @@ def markdown(rows: Iterable[Row]) -> str:
     """The rows as a Markdown table."""
     lines = [COLUMNS, tuple("---" for _ in COLUMNS), *(row.cells() for row in rows)]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def ask_git(*question: str, folder: Path = HERE) -> str:
+    """What git answers about a folder; nothing if it is no checkout."""
+    command = ["git", "-C", str(folder), *question]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()

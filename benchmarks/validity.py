@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from statistics import median
 from time import process_time
 
@@ -40,10 +41,10 @@ from faircount.sharing.expand import expand_rows
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import pack, packed_size
-from table import Row, best_of, markdown
+from table import Row, ask_git, best_of, markdown
 
 # Python that is written to be read: a fast Prio3 is in `prover`.
-PRIO3 = "Prio3Histogram, VDAF reference code (Python, not written for speed)"
+PRIO3 = "Prio3Histogram, VDAF reference code{} (Python, not written for speed)"
 USERS = 1_000
 MANY = 100_000
 REPORTS = 4_096
@@ -57,7 +58,7 @@ def rows() -> list[Row]:
 
 def proof_rows(items: int) -> list[Row]:
     mechanism = ServerLaplace(items=items, users=USERS, epsilon=1.0)
-    other, about = prio3(items)
+    peer, other, about = prio3(items)
     prove = timed(lambda: draw_vector(mechanism, (7,), SystemEntropy()))
     verify = verification(mechanism)
     few, many = (bytes_of(items, users) for users in (USERS, MANY))
@@ -66,14 +67,14 @@ def proof_rows(items: int) -> list[Row]:
         Row(
             f"prove one of {items} items, n = {USERS:,}",
             prove,
-            PRIO3,
+            peer,
             other and timed(other.prove),
             said,
         ),
         Row(
             f"verify one of {items} items, both servers",
             verify,
-            PRIO3,
+            peer,
             other and timed(other.verify),
         ),
     ]
@@ -147,21 +148,24 @@ class Prio3:
         return shares + len(self.vdaf.encode_public_share(self.public))
 
 
-def prio3(items: int) -> tuple[Prio3 | None, str]:
-    """The reference code, if there is a path to it, and its bytes in words."""
+def prio3(items: int) -> tuple[str, Prio3 | None, str]:
+    """The reference code with its draft, if there is a path to it, and its bytes in words."""
     path = (
         sys.argv[1]
         if __name__ == "__main__" and len(sys.argv) > 1
         else os.environ.get("FAIRCOUNT_VDAF", "")
     )
     if not path:
-        return None, "; Prio3 not measured: no FAIRCOUNT_VDAF"
+        return PRIO3.format(""), None, "; Prio3 not measured: no FAIRCOUNT_VDAF"
     if sys.version_info < (3, 12):
-        return None, "; Prio3 not measured: its reference code needs Python 3.12"
+        missing = "; Prio3 not measured: its reference code needs Python 3.12"
+        return PRIO3.format(""), None, missing
     sys.path.insert(0, path)
     found = Prio3(items)
     best = min(Prio3(items, chunk).bytes for chunk in range(2, 2 * math.isqrt(items) + 2))
-    return found, f"; Prio3 {found.bytes:,}, {best:,} with its best chunks"
+    draft = ask_git("describe", "--tags", "--always", folder=Path(path))
+    about = f"; Prio3 {found.bytes:,}, {best:,} with its best chunks"
+    return PRIO3.format(f" of {draft}"), found, about
 
 
 def servers_row(users: int, items: int = 30) -> Row:
