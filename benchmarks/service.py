@@ -52,14 +52,16 @@ def report_row(database: str, *options: str) -> Row:
 def workers_row(commits: str, *options: str) -> Row:
     """The time of a report with two workers of the coordinator beside that with one."""
     found = measure("--users", "30000", "--workers", "2", *options)
-    waiting = 100 * found["share_of_transactions_waiting"]
+    one, both = found["one_worker"], found["all_workers"]
+    cpu = both["cpu_microseconds"] / one["cpu_microseconds"]
     return Row(
         f"a report at two workers, PostgreSQL, {commits}, 30,000 people",
-        1 / found["all_workers"]["per_second"],
+        1 / both["per_second"],
         "one worker",
-        1 / found["one_worker"]["per_second"],
-        f"CPU of a report {found['cpu_ratio']} of one worker's; transactions waited {waiting:.1f}% "
-        "of their time for the other worker",
+        1 / one["per_second"],
+        f"cores busy: {both['cores_busy']:.0%}, with one worker {one['cores_busy']:.0%}; CPU of a "
+        f"report {cpu:.2f} times one worker's; transactions waited "
+        f"{found['share_of_transactions_waiting']:.1%} of their time for the other worker",
     )
 
 

@@ -15,14 +15,15 @@ alike; after ten thousand the coordinator gets the rest alone.
 
 With `--workers 2`, on PostgreSQL, two processes of the coordinator serve the survey. The first gets
 a thousand reports alone, then both together get a thousand, in turns. `throughput_ratio` compares
-reports per second; it can only show something while processors are left over, as with few
-connections: then a worker waits for its commits, and others could work meanwhile. Whether workers
-wait for each other is seen from `share_of_transactions_waiting`: of the time that their sessions
-spend in a transaction, how much they wait for a lock of another session, as PostgreSQL says. Two
-workers that take turns come near 0.5. `cpu_ratio` compares the CPU time of a report. With
-`--commit-milliseconds 50` PostgreSQL waits so long with every commit, like one with a slow disk or
-a remote replica. Then commits and not cores are the limit, also on a machine with two cores, and
-`throughput_ratio` shows whether workers can have commits under way at the same time.
+reports per second. `cores_busy` is how much of the machine's cores was at work, for the servers,
+PostgreSQL and the clients: if one worker keeps three quarters of them busy, two can be a third
+faster at most. With few connections a worker waits for its commits, and others could work
+meanwhile. Whether workers wait for each other is seen from `share_of_transactions_waiting`: of the
+time that their sessions spend in a transaction, how much they wait for a lock of another session,
+as PostgreSQL says. Two workers that take turns come near 0.5. `cpu_ratio` compares the CPU time of
+a report. With `--commit-milliseconds 50` PostgreSQL waits so long with every commit, like one with
+a slow disk or a remote replica. Then commits and not cores are the limit, also on a machine with
+two cores, and `throughput_ratio` shows whether workers can have commits under way at the same time.
 
 `ratio_to_empty` compares CPU times per request, and `cpu_microseconds_per_person` is what each
 server needs for one person, from the first report to the result. Requests per second and latencies
@@ -85,12 +86,14 @@ class Pace:
 
     seconds: how long all of them took
     cpu: the server's CPU time, in seconds
+    idle: how long cores of the machine had nothing to do meanwhile, in seconds, added up
     bytes_sent: bytes of the last body
     times: for every request, its seconds and its status
     """
 
     seconds: float = 0.0
     cpu: float = 0.0
+    idle: float = 0.0
     bytes_sent: int = 0
     times: list[tuple[float, int]] = field(default_factory=list)
 
@@ -102,6 +105,11 @@ class Pace:
     def per_second(self) -> float:
         return len(self.times) / self.seconds
 
+    @property
+    def busy_share(self) -> float:
+        """The share of the machine's cores that were at work, whoever for."""
+        return 1 - self.idle / (self.seconds * (os.cpu_count() or 1))
+
     def figures(self) -> dict[str, Any]:
         ordered = sorted(seconds for seconds, _ in self.times)
         last = len(ordered) - 1
@@ -110,6 +118,7 @@ class Pace:
             "p50_milliseconds": round(1000 * ordered[int(0.5 * last)], 2),
             "p99_milliseconds": round(1000 * ordered[int(0.99 * last)], 2),
             "cpu_microseconds": round(1e6 * self.cpu_per_request),
+            "cores_busy": round(self.busy_share, 3),
             "statuses": dict(Counter(status for _, status in self.times)),
         }
 
@@ -142,10 +151,11 @@ class Target:
             writer.close()
 
         pace.bytes_sent = len(bodies[-1])
-        begin = time.perf_counter()
+        begin, idle = time.perf_counter(), idle_seconds()
         cpu = cpu_seconds(self.process)
         await asyncio.gather(*(worker() for _ in range(connections)))
         pace.seconds += time.perf_counter() - begin
+        pace.idle += idle_seconds() - idle
         pace.cpu += cpu_seconds(self.process) - cpu
 
 
@@ -154,7 +164,7 @@ async def post_to_all(
 ) -> None:
     """Send every body to one of several servers, which work at the same time."""
     paces = [Pace() for _ in targets]
-    begin = time.perf_counter()
+    begin, idle = time.perf_counter(), idle_seconds()
     await asyncio.gather(
         *(
             target.post_all(bodies[number :: len(targets)], connections, own)
@@ -162,6 +172,7 @@ async def post_to_all(
         )
     )
     pace.seconds += time.perf_counter() - begin
+    pace.idle += idle_seconds() - idle
     pace.bytes_sent = len(bodies[-1])
     for own in paces:
         pace.cpu += own.cpu
@@ -297,6 +308,13 @@ def cpu_seconds(process: Process) -> float:
         # Its own, and that of its processes that have ended.
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def idle_seconds() -> float:
+    """How long all cores have had nothing to do since the machine started, added up (Linux)."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    # Waiting for a disk is idle, too: another process could use the core.
+    return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")
 
 
 def family(number: int) -> list[int]:
