@@ -47,8 +47,9 @@ The rows of GRR and OUE, of proofs ("prove", "verify", "proven"), of random elem
 servers are CPU times of one thread, taken in turns with the other; those "in JavaScript" are CPU
 times of the processes. Those of a "whole process" are medians of seven CPU times of processes with
 warm caches, in turns with a floor: what it takes to import the libraries, or to read and count the
-same file without privacy. The last rows are surveys over HTTP with servers as processes; the
-process that plays all clients shares the cores with them.
+same file without privacy. The last rows are surveys over HTTP with servers as processes, one for
+each row unless the note says otherwise; the process that plays all clients shares the cores with
+them.
 
 Peers: `dp_accounting` with its grid of 1e-4 and pessimistic estimates, which are its defaults;
 multi-freq-ldpy and pure-ldp through their client and aggregator functions. **The reference code of

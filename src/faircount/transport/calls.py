@@ -14,12 +14,10 @@ Redirects are not followed.
 """
 
 import asyncio
-import ssl
 import time
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import httpcore
@@ -59,7 +57,7 @@ def open_client(verify: Any = None) -> httpx.Client:
     verify: an SSL context, instead of the certificates that the system trusts
     """
     timeout = httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
-    client = httpx.Client(timeout=timeout, verify=_trusted() if verify is None else verify)
+    client = httpx.Client(timeout=timeout, verify=True if verify is None else verify)
     # httpx has no option for this, and none for a total time. Proxies from the environment have
     # transports of their own.
     for transport in (client._transport, *client._mounts.values()):
@@ -67,12 +65,6 @@ def open_client(verify: Any = None) -> httpx.Client:
         if pool is not None:
             pool._network_backend = _TimedBackend(httpcore.SyncBackend())
     return client
-
-
-@cache
-def _trusted() -> ssl.SSLContext:
-    """The certificates that the system trusts; reading them takes longer than most calls."""
-    return httpx.create_ssl_context()
 
 
 def fetch(

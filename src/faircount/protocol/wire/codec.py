@@ -43,7 +43,7 @@ VERSION = 2
 CHECKSUM_BYTES = 8
 
 KEPT_BYTES = 1 << 14
-"""Up to this length a message keeps the bytes that it was parsed from.
+"""Up to this length a message that was parsed keeps its bytes.
 
 A report is parsed, hashed, stored and, after it was read again, hashed again. Long messages would
 take twice their memory.
@@ -155,7 +155,7 @@ def _loggable(shown: Message) -> str:
 
 def encode(outgoing: Message) -> bytes:
     """The bytes of a message."""
-    # Every message has one sequence of bytes, so the one that was parsed is the same.
+    # Every message has one sequence of bytes, so those that it was parsed from are the same.
     known: bytes | None = getattr(outgoing, "_encoded", None)
     if known is not None:
         return known

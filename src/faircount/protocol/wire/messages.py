@@ -1,4 +1,4 @@
-"""The messages that all topologies share: frozen dataclasses, encoded by `codec`.
+"""The messages that all topologies share: dataclasses, encoded by `codec`.
 
 Tags: 0-15 and 21-22 are here, 16-20 and 23-31 belong to `servers`, 32-47 to rosters and manifests
 of the peer topologies, 48-63 to `explicit`, 64-79 to `masked`, 80-111 to `two-stage`.

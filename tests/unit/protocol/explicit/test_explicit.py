@@ -53,7 +53,10 @@ def test_two_participants_do_not_enrol_with_one_key(stage) -> None:
     assert isinstance(play.send_to_s1(first)[0], Acknowledgement)
     (answer,) = play.send_to_s1(replace(second, public_key=first.public_key))
     assert answer.why is Reason.MALFORMED
-    # The rejected enrolment has left nothing: with a key of its own the client enrols.
+    # Whoever has enrolled cannot take the key of somebody else, and keep them out with it.
+    (answer,) = play.send_to_s1(replace(first, public_key=second.public_key))
+    assert answer.why is Reason.CONFLICT
+    # The rejected enrolments have left nothing: with a key of its own the client enrols.
     assert isinstance(play.send_to_s1(second)[0], Acknowledgement)
 
 
