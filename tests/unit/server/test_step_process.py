@@ -136,6 +136,10 @@ def test_a_survey_whose_batch_is_verified_on_a_cluster(
             assert await pair.scheduler.run_once()
             result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
             assert [entry["count"] for entry in result["counts"]] == [4, 4, 4]
+            # Dask has sent the encrypted shares and the key, and has not kept them.
+            sent = there._client.scheduler_comm
+            assert sent.message_count > 0
+            assert not sent.recent_message_log
             there.close()
             await asyncio.sleep(0.1)
 

@@ -53,8 +53,12 @@ class WorkerCluster(Workers):
 
     async def _connect(self) -> Any:
         """The client of the scheduler, which is connected first if necessary."""
+        import dask
         from distributed import Client
 
+        # By default Dask keeps its last thousand messages, for debugging: here up to a gigabyte of
+        # encrypted shares, beside the keys that decrypt them.
+        dask.config.set({"distributed.admin.low-level-log-length": 0})
         # Dask has no type annotations.
         create_client: Any = Client
         async with self._connecting:
