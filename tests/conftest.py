@@ -1,3 +1,4 @@
+import atexit
 import gc
 import os
 import shutil
@@ -35,7 +36,7 @@ _MEMORY = Path("/dev/shm")  # noqa: S108 - tests get a new folder in it
 _ENOUGH_MEMORY = 2 << 30
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     """Put the files of all tests into memory, where there is room: they are removed at the end.
 
     Thousands of small databases and files are written durably, and no test cuts the power. Without
@@ -48,16 +49,12 @@ def pytest_configure(config: pytest.Config) -> None:
     # Tests start programs that they have written. Containers often forbid that there.
     if os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC:
         return
-    scratch = tempfile.TemporaryDirectory(
-        prefix="faircount-tests-", dir=_MEMORY, ignore_cleanup_errors=True
-    )
-    Path(scratch.name).chmod(0o711)  # PostgreSQL runs as another user, in a folder in here
-    config.add_cleanup(scratch.cleanup)
+    scratch = tempfile.mkdtemp(prefix="faircount-tests-", dir=_MEMORY)
+    Path(scratch).chmod(0o711)  # PostgreSQL runs as another user, in a folder in here
+    # At the very end: the package of PostgreSQL uses its lock when the process exits.
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     # For this process, which may have looked it up, and for all that it starts.
-    patch = pytest.MonkeyPatch()
-    config.add_cleanup(patch.undo)
-    patch.setattr(tempfile, "tempdir", scratch.name)
-    patch.setenv("TMPDIR", scratch.name)
+    tempfile.tempdir = os.environ["TMPDIR"] = scratch
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
