@@ -31,7 +31,7 @@ settings.load_profile("unhurried")
 
 _NUMBERS = count()
 
-# A file system in memory, and the bytes that must be free there: all tests write a quarter of that.
+# A file system in memory, and the bytes that must be free there: all tests leave a tenth of that.
 _MEMORY = Path("/dev/shm")  # noqa: S108 - tests get a new folder in it
 _ENOUGH_MEMORY = 2 << 30
 
