@@ -135,14 +135,15 @@ def test_endings_in_words() -> None:
 def test_how_many_lying_clients_each_topology_bears() -> None:
     """By what one of them can do: be missing, withhold help, complain, cost attempts. None if nobody may be missing."""
     found = {
-        str(ending.topology): ending.liars for ending in completions(800, 560, 0.05, insiders=4)
+        str(ending.topology): ending.tolerated_malicious
+        for ending in completions(800, 560, 0.05, insiders=4)
     }
     assert found == {"servers": 240, "explicit": 8, "masked": 9, "two-stage": 3}
-    assert [ending.liars for ending in completions(800, 800, 0.05)] == [0, 0, 0, 0]
-    assert {ending.liars for ending in completions(100, 99, 0.05, insiders=4)} == {1}
-    few = {str(ending.topology): ending.liars for ending in completions(20, 10, 0.05)}
+    assert [ending.tolerated_malicious for ending in completions(800, 800, 0.05)] == [0, 0, 0, 0]
+    assert {ending.tolerated_malicious for ending in completions(100, 99, 0.05, insiders=4)} == {1}
+    few = {str(ending.topology): ending.tolerated_malicious for ending in completions(20, 10, 0.05)}
     assert few == {"servers": 10, "explicit": 8, "masked": 1, "two-stage": 1}
-    assert completions(800, 560, 0.05)[0].to_dict()["liars"] == 240
+    assert completions(800, 560, 0.05)[0].to_dict()["tolerated_malicious"] == 240
 
 
 def test_bad_questions_are_refused() -> None:

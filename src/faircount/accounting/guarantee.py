@@ -230,7 +230,7 @@ class Guarantee:
             "condition": in_english(self.condition),
             "holds": self.void is None,
             "void": None if self.void is None else self.void.sentence,
-            "supposes": GENERATOR_ASSUMPTION,
+            "assumption": GENERATOR_ASSUMPTION,
         }
 
     def __str__(self) -> str:

@@ -45,6 +45,11 @@ COLUMNS = {
     "parameters": "what it runs with; `faircount privacy` computes what they guarantee",
 }
 
+LEFT_ALIGNED = ("mechanism", "topology", "parameters")
+
+# What a survey asks of its participants. The rows of a table send nothing.
+SENT_BY_USERS = ("topology", "bytes", "visits")
+
 # What the parameters of the table are. Only those that occur in it are explained.
 PARAMETER_NAMES = {
     "p": "probability with which a user is counted",
@@ -57,10 +62,8 @@ PARAMETER_NAMES = {
 }
 
 # Words above and below the table that a newcomer may look up.
-_WORDS_BELOW = {
-    "floor": "minimum number of other people known to choose each answer (its holders)",
-    "one vote": "a report that adds 1 to one item and nothing to the others",
-}
+FLOOR_MEANING = "minimum number of other people known to choose each answer (its holders)"
+ONE_VOTE_MEANING = "a report that adds 1 to one item and nothing to the others"
 
 # The parameters that differ between mechanisms; the others are in the first line and in the JSON.
 PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
@@ -143,7 +146,7 @@ PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
     "--malicious-clients/--honest-clients",
     default=None,
     help="Whether to recommend only mechanisms that stop dishonest participants from skewing the "
-    "result.  [default: yes for a survey, no for a table]",
+    "result of a survey.  [default: malicious-clients]",
 )
 # What to compute and show in addition.
 @click.option(
@@ -297,9 +300,13 @@ def _show(out: "Console", made: "Plan", with_all: bool) -> None:
 
 def _show_comparison(out: "Console", made: "Plan") -> None:
     """All mechanisms with their errors, conditions and costs, and what the plan assumes."""
+    from faircount.planning.request import TABLE
+
     out.print(f"\n{_capitalize(_describe_assumptions(made))}.")
-    out.print(f"\n{_capitalize(made.alternative_advice)}.\n", markup=False)
+    if made.alternative_advice is not None:
+        out.print(f"\n{_capitalize(made.alternative_advice)}.", markup=False)
     if made.recommended is not None:
+        out.print()
         _show_table(out, made)
 
     _show_by_text(
@@ -309,13 +316,16 @@ def _show_comparison(out: "Console", made: "Plan") -> None:
         lambda option: str(option.condition) if option.sound and option.condition else None,
     )
     _show_by_text(
+        out, "Cannot meet the budget", made, lambda option: not option.sound and option.reason
+    )
+    # Whoever runs a mechanism on a table has all answers already, and nobody sends anything.
+    if made.request.purpose == TABLE:
+        return
+    _show_by_text(
         out,
         "Does not run in servers",
         made,
         lambda option: option.servers is not None and option.servers.reason,
-    )
-    _show_by_text(
-        out, "Cannot meet the budget", made, lambda option: not option.sound and option.reason
     )
     _show_by_text(
         out, "Who sees what", made, lambda option: option.cost is not None and option.cost.sees
@@ -349,29 +359,50 @@ def _describe_assumptions(made: "Plan") -> str:
 def _show_table(out: "Console", made: "Plan") -> None:
     """The mechanisms that can be used, and below them what every column shows."""
     from faircount.cli.show import make_definitions, make_table
-    from faircount.planning.request import SURVEY
+    from faircount.planning.request import TABLE
 
-    target = made.request.target_error
-    columns = dict(COLUMNS)
-    headings = list(COLUMNS)
-    if target is None:
-        headings.remove("users")
-        del columns["users"]
-    else:
-        headings[headings.index("users")] = f"users for ±{100 * target:g}%"
-        if made.request.purpose == SURVEY:
-            rate = made.request.staying / made.request.users
-            columns["users"] = (
-                f"the fewest people to invite who reach the target error, if {rate:.0%} respond"
-            )
+    columns = _describe_columns(made)
     rows = []
     for option in made.options:
-        if option.sound:
-            rows += _rows_of(option, with_users=target is not None)
-    out.print(make_table(headings, rows, left=(0, 1, len(headings) - 1)))
+        if not option.sound:
+            continue
+        rows.append(_row_of(option))
+        # Two servers do not know which place a user has in a roster, so all users draw from one
+        # distribution there. That changes errors and parameters of some mechanisms.
+        servers = None if made.request.purpose == TABLE else option.servers
+        if servers is not None and servers.mechanism is not None:
+            rows.append(_row_in_servers(option.name, servers))
+
+    headings = list(columns)
+    left = [headings.index(name) for name in LEFT_ALIGNED if name in columns]
+    cells = [[row[name] for name in columns] for row in rows]
+    if made.request.target_error is not None:
+        headings[headings.index("users")] = f"users for ±{100 * made.request.target_error:g}%"
+    out.print(make_table(headings, cells, left))
     out.print()
-    words = {**columns, **_explain_parameters(made), **_WORDS_BELOW}
+    words = {**columns, **_explain_parameters(made), "floor": FLOOR_MEANING}
+    if made.alternative_advice is not None:
+        words["one vote"] = ONE_VOTE_MEANING
     out.print(make_definitions(words.items()))
+
+
+def _describe_columns(made: "Plan") -> dict[str, str]:
+    """The columns of this plan, and what each of them shows."""
+    from faircount.planning.request import SURVEY, TABLE
+
+    request = made.request
+    columns = dict(COLUMNS)
+    if request.purpose == TABLE:
+        for name in SENT_BY_USERS:
+            del columns[name]
+    if request.target_error is None:
+        del columns["users"]
+    elif request.purpose == SURVEY:
+        rate = request.staying / request.users
+        columns["users"] = (
+            f"the fewest people to invite who reach the target error, if {rate:.0%} respond"
+        )
+    return columns
 
 
 def _explain_parameters(made: "Plan") -> dict[str, str]:
@@ -383,36 +414,38 @@ def _explain_parameters(made: "Plan") -> dict[str, str]:
     return {name: text for name, text in PARAMETER_NAMES.items() if name in used}
 
 
-def _rows_of(option: "Option", with_users: bool) -> list[list[str]]:
-    """One row, and a second one if the mechanism has other errors with two servers."""
-    row = [option.name, option.topology or "-", *_format_errors(option)]
-    if with_users:
-        row.append(f"{option.users_needed:,}" if option.users_needed else "none found")
-    if option.cost is None:
-        row += ["", ""]
-    else:
-        row += [f"{option.cost.bytes_sent:,}", str(option.cost.visits)]
-    row.append(_format_parameters(option.parameters))
-
-    servers = option.servers
-    if servers is None or servers.mechanism is None:
-        return [row]
-    # Two servers do not know which place a user has in a roster, so all users draw from one
-    # distribution there. That changes errors and parameters of some mechanisms.
-    second = [option.name, "servers", *_format_errors(servers)]
-    if with_users:
-        second.append("")
-    second += [f"{servers.bytes_sent:,}", "1", _format_parameters(servers.mechanism.parameters)]
-    return [row, second]
+def _row_of(option: "Option") -> dict[str, str]:
+    return {
+        "mechanism": option.name,
+        "topology": option.topology or "-",
+        **_format_errors(option),
+        "users": f"{option.users_needed:,}" if option.users_needed else "none found",
+        "bytes": f"{option.cost.bytes_sent:,}" if option.cost else "",
+        "visits": str(option.cost.visits) if option.cost else "",
+        "parameters": _format_parameters(option.parameters),
+    }
 
 
-def _format_errors(variant: "Option | InServers") -> list[str]:
+def _row_in_servers(name: str, servers: "InServers") -> dict[str, str]:
+    parameters = servers.mechanism.parameters if servers.mechanism else {}
+    return {
+        "mechanism": name,
+        "topology": "servers",
+        **_format_errors(servers),
+        "users": "",
+        "bytes": f"{servers.bytes_sent:,}",
+        "visits": "1",
+        "parameters": _format_parameters(parameters),
+    }
+
+
+def _format_errors(variant: "Option | InServers") -> dict[str, str]:
     from faircount.planning.option import format_percent
 
-    return [
-        format_percent(variant.half_width_95 or 0, "±"),
-        format_percent(variant.standard_error or 0),
-    ]
+    return {
+        "95% error": format_percent(variant.half_width_95 or 0, "±"),
+        "std. error": format_percent(variant.standard_error or 0),
+    }
 
 
 def _format_parameters(parameters: "Mapping[str, float]") -> str:

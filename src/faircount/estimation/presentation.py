@@ -219,7 +219,7 @@ class Frequencies(ArrayValue, ABC):
             "raw": self.raw.tolist(),
             "guarantee": self.guarantee.to_dict(),
             "again": REPETITION,
-            "supposed": self.assumption,
+            "assumption": self.assumption,
             "validity": None if self.validity is None else self.validity.to_dict(),
             **({} if self.record is None else {"record": self.record.to_dict()}),
         }

@@ -244,7 +244,7 @@ class MeanResult:
             "mean": {"estimate": self.estimate, "low": low, "high": high},
             "guarantee": self.guarantee.to_dict(),
             "again": REPETITION,
-            "supposed": ROWS_ASSUMPTION,
+            "assumption": ROWS_ASSUMPTION,
         }
 
     def to_frame(self, level: float = 0.95, *, covers: str = "users") -> Any:

@@ -290,7 +290,7 @@ class QuestionnaireResult(ArrayValue):
                 else {"levels": self.tables.to_dict(self.guarantee, level)}
             ),
             "again": REPETITION,
-            "supposed": self.assumption,
+            "assumption": self.assumption,
             "validity": None if self.validity is None else self.validity.to_dict(),
             "notes": list(self.notes),
             **({} if self.record is None else {"record": self.record.to_dict()}),

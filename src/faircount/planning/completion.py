@@ -47,18 +47,18 @@ class Completion:
     topology: Topology
     chance: float | None  # None where it is not known
     words: str
-    liars: int  # malicious clients that it tolerates; named as in the JSON of `plan`
+    tolerated_malicious: int  # malicious clients that cannot stop it
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        how = {
+        return {
+            "topology": str(self.topology),
             "visits": len(self.topology.phases),
             "chance": self.chance,
             "kind": self.kind,
             "words": self.words,
+            "tolerated_malicious": self.tolerated_malicious,
         }
-        how["liars"] = self.liars
-        return {"topology": str(self.topology), **how}
 
     @property
     def kind(self) -> str:

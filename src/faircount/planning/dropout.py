@@ -11,7 +11,7 @@ from faircount.core.errors import ParameterError
 from faircount.core.validation import share_of_users
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.option import Option, format_percent, make_option
-from faircount.planning.request import PlanRequest
+from faircount.planning.request import TABLE, PlanRequest
 from faircount.protocol import known_topologies
 from faircount.protocol.survey.parameters import default_dropout_allowance
 from faircount.protocol.survey.topology import Attendance
@@ -26,7 +26,7 @@ class DropoutCost:
     standard_error, half_width_95: with the allowance, if all these do not respond; None where the
         budget is not met then
     standard_error_without, half_width_95_without: without an allowance, if everybody responds
-    liars: for every topology, how many malicious clients cannot stop such a survey
+    tolerated_malicious: for every topology, how many malicious clients cannot stop such a survey
     """
 
     users: int
@@ -35,7 +35,7 @@ class DropoutCost:
     half_width_95: float | None
     standard_error_without: float | None
     half_width_95_without: float | None
-    liars: dict[str, int]
+    tolerated_malicious: dict[str, int]
 
     @property
     def words(self) -> str:
@@ -64,24 +64,26 @@ def usual_dropout(users: int) -> float:
 
 
 def dropout_cost(best: Option, request: PlanRequest) -> DropoutCost | None:
-    """What the dropout allowance costs this option; None where no shares travel.
+    """What the dropout allowance costs this option; None for a table and where no shares travel.
 
     This is the allowance that was asked for, or else the usual one.
     """
-    # A plan for a table asks for no allowance; a survey has the usual one, so its cost is shown in
-    # both cases.
+    if request.purpose == TABLE:
+        return None
     share = request.dropout or usual_dropout(request.users)
     missing = share_of_users("dropout", share, request.users)
     if best.topology is None or not missing:
         return None
     who = Attendance(request.users, request.users - missing, 0.0, insiders=request.insiders)
-    liars = {str(topology): topology.tolerated_malicious(who) for topology in known_topologies()}
+    tolerated = {
+        str(topology): topology.tolerated_malicious(who) for topology in known_topologies()
+    }
     return DropoutCost(
         request.users,
         missing,
         *_errors_with(best, request, share),
         *_errors_with(best, request, 0.0),
-        liars,
+        tolerated,
     )
 
 

@@ -133,7 +133,7 @@ class Option:
             "condition": in_english(self.condition),
             "bytes_per_user": cost.bytes_sent if cost else None,
             "bytes_per_user_paper_form": self.paper_form_bytes,
-            "rounds": cost.visits if cost else None,
+            "visits": cost.visits if cost else None,
             "topology": self.topology,
             "servers": self.servers.to_dict() if self.servers else None,
             "form": cost.form if cost else None,

@@ -10,7 +10,7 @@ from faircount.core.arguments import describe_value, explain_arguments
 from faircount.core.domain import Domain
 from faircount.core.errors import ParameterError
 from faircount.core.validation import check_integer, expected_users, share_of_users
-from faircount.estimation.validity import ASSUMPTIONS
+from faircount.estimation.validity import ASSUMPTIONS, ROWS_ASSUMPTION
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.mechanisms.sampling import largest_floor
 from faircount.planning.advice import (
@@ -77,14 +77,18 @@ class Plan:
 
     @property
     def assumption(self) -> str:
-        """What the recommended option assumes of the clients, as a sentence."""
+        """What the recommended option assumes of the clients, or of the rows, as a sentence."""
+        if self.request.purpose == TABLE:
+            return ROWS_ASSUMPTION
         best = self.recommended
         proven = self.request.malicious_clients if best is None else best.proven
         return ASSUMPTIONS[proven]
 
     @property
-    def alternative_advice(self) -> str:
-        """What to run, and at which cost, if clients are not as assumed."""
+    def alternative_advice(self) -> str | None:
+        """What to run, and at which cost, if clients are not as assumed; None for a table."""
+        if self.request.purpose == TABLE:
+            return None
         return describe_alternative(self.options, self.request.malicious_clients)
 
     @cached_property
@@ -170,13 +174,15 @@ class Plan:
         condition = "whatever the answers are"
         if best.condition is not None:
             condition = f"provided that {best.condition}"
+        # `run` on a table has a roster of all rows, which a survey of two servers lacks.
+        servers = "" if self.request.purpose == TABLE else describe_servers(best)
         # A tiny error is only said to be "below" a bound, which needs no "of".
         error = format_percent(error_of(best))
         of = "" if error.startswith("below") else "of "
         return (
             f"run {best.name}: its standard error {of}{error} is "
             f"{compare_with_next(self.options, self.request.malicious_clients)}, "
-            f"{condition}{describe_servers(best)}{self._describe_target()}"
+            f"{condition}{servers}{self._describe_target()}"
         )
 
     def _describe_target(self) -> str:
@@ -248,7 +254,7 @@ class Plan:
         # Whoever plans for people who do not respond expects missed visits, too.
         request = self.request
         expects_loss = request.minimum is not None or (
-            request.purpose == TABLE and request.lost > 0
+            request.purpose != SURVEY and request.lost > 0
         )
         if request.loss is None and expects_loss:
             return LOSS
@@ -277,10 +283,10 @@ class Plan:
         if self.dropout_cost is not None:
             # A client that sends garbage is left out like one that drops out, so the same allowance
             # tolerates both.
-            known = self.dropout_cost.liars
+            known = self.dropout_cost.tolerated_malicious
         else:
             for completion in self.completions:
-                known[str(completion.topology)] = completion.liars
+                known[str(completion.topology)] = completion.tolerated_malicious
         if not known:
             return ""
         limits = ", ".join(f"{count:,} in {topology}" for topology, count in known.items())
@@ -307,15 +313,15 @@ class Plan:
             "recommended": best.name if best else None,
             "verdict": self.verdict,
             "worthwhile": self.worthwhile,
-            "liars": request.malicious_clients,
-            "supposed": self.assumption,
-            "otherwise": self.alternative_advice,
+            "malicious_clients": request.malicious_clients,
+            "assumption": self.assumption,
+            "alternative_advice": self.alternative_advice,
             "verified": self.verified.name if self.verified else None,
             **{key: getattr(request, key) for key in keys},
             "invited": request.users if request.invited is None else request.invited,
             "loss": self.loss,
             "topologies": [completion.to_dict() for completion in self.completions],
-            "room": self.dropout_cost.to_dict() if self.dropout_cost else None,
+            "dropout_cost": self.dropout_cost.to_dict() if self.dropout_cost else None,
             **(self.forecast.to_dict() if self.forecast else {}),
             "notes": list(self.notes),
             "mechanisms": [option.to_dict() for option in self.options],
@@ -334,7 +340,9 @@ class Plan:
                 f"  {name:<{wide[0]}}  95% error {half:>{wide[1]}}, "
                 f"standard error {error:>{wide[2]}}{needed}"
             )
-        lines += [f"assumes: {self.assumption}", self.alternative_advice]
+        lines.append(f"assumes: {self.assumption}")
+        if self.alternative_advice is not None:
+            lines.append(self.alternative_advice)
         if self.dropout_cost is not None:
             lines.append(self.dropout_cost.words)
         if self.tolerated_malicious:
@@ -350,8 +358,10 @@ class Plan:
         """
         rows = []
         for option in self.options:
-            # Decoys, for one, have more noise with two servers than the plan states.
-            variants = ((option.name, option), (f"{option.name} in servers", option.servers))
+            # Decoys, for one, have more noise with two servers than the plan states. `run` on a
+            # table does not have it.
+            in_servers = None if self.request.purpose == TABLE else option.servers
+            variants = ((option.name, option), (f"{option.name} in servers", in_servers))
             for label, variant in variants:
                 if variant is not None and variant.standard_error is not None:
                     half = format_percent(variant.half_width_95 or 0.0, "±")
@@ -404,7 +414,8 @@ class Plan:
         html = plain.html_paragraph(self.verdict, strong=True)
         html += plain.html_table(headings, rows)
         html += plain.html_paragraph(f"Assumes: {self.assumption}")
-        html += plain.html_paragraph(self.alternative_advice)
+        if self.alternative_advice is not None:
+            html += plain.html_paragraph(self.alternative_advice)
         for note in self.notes:
             html += plain.html_paragraph(f"Note: {note}")
         return html
@@ -449,7 +460,7 @@ def plan(
     response_rate: expected response rate, such as 0.6 or "60%": errors are stated for so many
         responses, with the chance that they reach the minimum; by default nearly all respond
     malicious_clients: recommend only mechanisms that count proven reports, so that dishonest
-        participants cannot skew the result; by default for surveys
+        participants cannot skew the result: the default for a survey; a table has no participants
     returns: the comparison, with a recommendation or the advice not to run it
 
     >>> plan = fc.plan(users=800, items=12, epsilon=1.0)
@@ -472,7 +483,11 @@ def plan(
                 "the rows of a table are all there and miss no visit: plan a survey, or leave "
                 "minimum and loss out"
             )
-        terms |= {"response_rate": rate, "malicious_clients": bool(malicious_clients)}
+        if malicious_clients:
+            raise ParameterError(
+                "the rows of a table send no reports: plan a survey, or leave malicious_clients out"
+            )
+        terms |= {"response_rate": rate, "purpose": TABLE}
         return compare_mechanisms(users, items, epsilon, delta, **terms)
     if purpose != SURVEY:
         message = f'a plan is for a "{SURVEY}" or a "{TABLE}"'

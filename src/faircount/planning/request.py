@@ -55,7 +55,7 @@ class PlanRequest:
     loss: probability that a user misses a visit
     invited: number of people who are asked, where a table will hold fewer; None for a survey
     malicious_clients: whether clients may send anything
-    purpose: "survey" or "table"
+    purpose: "survey" or "table"; None where mechanisms are only compared
     minimum: minimum number of responses that the owner gives to a survey
     expected: number of responses to a survey that the owner expects
     """
@@ -72,7 +72,7 @@ class PlanRequest:
     loss: float | None = None
     invited: int | None = None
     malicious_clients: bool = False
-    purpose: str = TABLE
+    purpose: str | None = None
     minimum: int | None = None
     expected: int | None = None
 

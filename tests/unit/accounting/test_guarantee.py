@@ -58,7 +58,7 @@ def test_a_delta_below_the_generators_own_assumption_states_it() -> None:
         assert f"assuming that {GENERATOR_ASSUMPTION}" in words
     for words in (str(SOUND), SOUND.sentence):
         assert "assuming" not in words
-    assert tiny.to_dict()["supposes"] == SOUND.to_dict()["supposes"] == GENERATOR_ASSUMPTION
+    assert tiny.to_dict()["assumption"] == SOUND.to_dict()["assumption"] == GENERATOR_ASSUMPTION
     assert tiny.to_dict()["delta"] == 7.1e-34
 
 

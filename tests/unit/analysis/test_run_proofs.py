@@ -31,7 +31,7 @@ def test_with_proofs_the_result_says_how_much_liars_could_have_moved(
     assert "a frequency by at most 1/60" in str(result)
     assert "Assumes: clients may be malicious" in result._repr_html_()
     said = json.loads(json.dumps(result.to_dict()))
-    assert said["supposed"] == ASSUMPTIONS[True]
+    assert said["assumption"] == ASSUMPTIONS[True]
     assert said["validity"]["frequency_per_liar"] == pytest.approx(1 / 60)
     found = result.interval(0.999999)
     truth = np.array([0.5, 1 / 3, 1 / 6])
@@ -43,7 +43,7 @@ def test_without_proofs_the_result_says_that_rows_were_believed(topology: str | 
     result = fc.run(
         ANSWERS, fc.Laplace(items=ITEMS, epsilon=1.0), topology=topology, entropy=fc.SeededStream(1)
     )
-    assert result.assumption == ROWS_ASSUMPTION == result.to_dict()["supposed"]
+    assert result.assumption == ROWS_ASSUMPTION == result.to_dict()["assumption"]
     assert "assumes: every row of the table holds what that person answered" in str(result)
     # There were no clients of which anything could be said.
     assert result.to_dict()["validity"] is None
@@ -80,6 +80,6 @@ def test_what_cannot_be_proven_is_refused() -> None:
 def test_means_and_tables_say_it_too() -> None:
     mean = fc.run(np.linspace(-1, 1, 50), fc.Duchi(epsilon=1.0), entropy=fc.SeededStream(1))
     assert f"assumes: {ROWS_ASSUMPTION}" in str(mean)
-    assert mean.to_dict()["supposed"] == ROWS_ASSUMPTION
+    assert mean.to_dict()["assumption"] == ROWS_ASSUMPTION
     table = fc.histogram(ANSWERS, domain=ITEMS, epsilon=1.0, entropy=fc.SeededStream(1))
-    assert table.to_dict()["supposed"] == ROWS_ASSUMPTION
+    assert table.to_dict()["assumption"] == ROWS_ASSUMPTION

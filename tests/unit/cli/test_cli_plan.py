@@ -110,16 +110,15 @@ def test_what_cannot_be_used_is_shown_on_demand_and_names_the_floor(call: Call) 
 
 
 def test_the_recommendation_comes_first_and_every_column_is_explained(call: Call) -> None:
-    shown = call(f"{ASK} --target-error 0.02 --all").stdout
+    shown = call(f"{SURVEY} --target-error 0.02 --honest-clients --all").stdout
     table = shown.index("\nmechanism ")
-    assert shown.index("Recommendation: run laplace") < table
+    assert shown.index("Recommendation: run this survey") < table
     heads = re.split(r"  +", shown[table:].splitlines()[1].strip())
     assert [head.split(" for ")[0] for head in heads] == list(COLUMNS)
     lines = shown[table:].splitlines()
-    for name, words in COLUMNS.items():
+    for name, words in {**COLUMNS, "users": "the fewest people to invite who reach"}.items():
         assert (
-            sum(re.fullmatch(f"  {name} +{re.escape(words)} *", line) is not None for line in lines)
-            == 1
+            sum(re.match(f"  {name} +{re.escape(words)}", line) is not None for line in lines) == 1
         ), name
     assert "\n  users " not in call(f"{ASK} --all").stdout
     assert "\nmechanism " not in call(ASK).stdout
@@ -127,10 +126,18 @@ def test_the_recommendation_comes_first_and_every_column_is_explained(call: Call
 
 def test_servers_have_a_line_of_their_own_where_they_differ(call: Call) -> None:
     """Decoys flip 149 coins in all in masked, but one per user in servers, so errors differ."""
-    lines = [line.split() for line in call(f"{ASK} --all").stdout.splitlines()]
+    lines = [line.split() for line in call(f"{SURVEY} --all").stdout.splitlines()]
     at = next(place for place, words in enumerate(lines) if words[:1] == ["decoys"])
-    assert lines[at] == ["decoys", "masked", "±1.4%", "0.73%", "6,179", "4", "D=149", "q=953"]
-    assert lines[at + 1] == ["decoys", "servers", "±3.3%", "1.7%", "239", "1", "D=800", "q=1601"]
+    assert lines[at] == ["decoys", "masked", "±1.7%", "0.85%", "6,179", "4", "D=189", "q=991"]
+    assert lines[at + 1] == ["decoys", "servers", "±3.4%", "1.7%", "239", "1", "D=800", "q=1601"]
+
+
+def test_a_table_has_no_columns_of_what_participants_send(call: Call) -> None:
+    lines = [line.split() for line in call(f"{ASK} --all").stdout.splitlines()]
+    assert [words for words in lines if words[:1] == ["decoys"]] == [
+        ["decoys", "±1.4%", "0.73%", "D=149", "q=953"]
+    ]
+    assert ["mechanism", "95%", "error", "std.", "error", "parameters"] in lines
 
 
 def test_those_who_are_invited_need_not_all_answer(call: Call) -> None:
@@ -272,7 +279,7 @@ def test_everything_that_is_missing_is_asked_for_at_once(call: Call, tmp_path: P
 
 
 def test_words_and_parameters_of_the_table_are_explained(call: Call) -> None:
-    shown = " ".join(call(f"{ASK} --all").stdout.split())
+    shown = " ".join(call(f"{SURVEY} --all").stdout.split())
     for meaning in (
         "D fair coins per item: of all users together, or of each server",
         "q counts are added modulo this prime",

@@ -116,7 +116,7 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     made = run_json(*creation(both_apps, folder))
     assert (made["users"], made["minimum"], made["topology"]) == (40, 32, "servers")
     assert (made["mechanism"], made["proven"]) == ("server-joint", True)
-    assert made["supposed"].startswith("clients may be malicious")
+    assert made["assumption"].startswith("clients may be malicious")
     assert run_json("survey", "invite", folder)["invited"] == 40
     before = (folder / "invitations.csv").read_bytes()
     assert run_json("survey", "invite", folder)["invited"] == 40
@@ -190,7 +190,7 @@ def test_a_survey_without_proofs_says_so(both_apps: Any, tmp_path: Path) -> None
     terms = ("--servers", both_apps.servers_file, *CREATE, "--mechanism", "laplace")
     made = run_json("survey", "create", tmp_path / "one", *terms)
     assert (made["mechanism"], made["proven"]) == ("laplace", False)
-    assert made["supposed"].startswith("clients follow the protocol; no report is proven")
+    assert made["assumption"].startswith("clients follow the protocol; no report is proven")
     shown = " ".join(run("survey", "create", tmp_path / "two", *terms).stdout.split())
     assert "There are no proofs that a report is one vote" in shown
     assert "without proofs a malicious client can change any count" in shown

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
+import faircount as fc
 from faircount.cli import main
 from faircount.planning.dropout import usual_dropout
 from faircount.planning.plan import compare_mechanisms
@@ -34,16 +35,49 @@ def test_an_allowance_that_was_asked_for_is_compared_with_none() -> None:
 
 
 def test_text_and_json_say_it() -> None:
-    options = ["plan", "--for", "table", "--users", "800", "--items", "20", "--epsilon", "1"]
+    options = ["plan", "--users", "800", "--items", "20", "--epsilon", "1"]
     shown = " ".join(CliRunner().invoke(main, [*options, "--all"]).stdout.split())
     assert "If 40 of the 800 do not respond, the 95% error is ±" in shown
-    said = json.loads(CliRunner().invoke(main, [*options, "--json"]).stdout)["room"]
-    assert said == compare_mechanisms(*ASKED).dropout_cost.to_dict()
+    said = json.loads(CliRunner().invoke(main, [*options, "--json"]).stdout)["dropout_cost"]
+    made = fc.plan(*ASKED)
+    assert said == made.dropout_cost.to_dict()
     assert said["standard_error"] > said["standard_error_without"] > 0
-    assert said["liars"] == {"servers": 40, "masked": 9, "explicit": 8, "two-stage": 1}
+    known = {"servers": 40, "masked": 9, "explicit": 8, "two-stage": 1}
+    assert said["tolerated_malicious"] == known
     tolerated = "survey still completes if participants send garbage: up to 40 in servers, 9 in"
     assert f"The {tolerated} masked, 8 in explicit, 1 in two-stage." in shown
-    assert f"the {tolerated} masked" in str(compare_mechanisms(*ASKED))
+    assert f"the {tolerated} masked" in str(made)
+
+
+def test_a_plan_for_a_table_speaks_of_rows_and_not_of_participants() -> None:
+    options = ["plan", "--for", "table", "--users", "800", "--items", "20", "--epsilon", "1"]
+    shown = CliRunner().invoke(main, [*options, "--all"]).stdout
+    assert "every row of the table holds what that person answered" in " ".join(shown.split())
+    made = fc.plan(*ASKED, purpose="table")
+    for text in (shown, str(made), made._repr_html_()):
+        assert "server-joint" in text
+        for word in (
+            "garbage",
+            "respond",
+            "malicious",
+            "bytes",
+            "visits",
+            "in servers",
+            "topology",
+        ):
+            assert word not in text
+    said = json.loads(CliRunner().invoke(main, [*options, "--json"]).stdout)
+    assert (said["dropout_cost"], said["alternative_advice"], said["topologies"]) == (
+        None,
+        None,
+        [],
+    )
+
+
+def test_the_errors_of_a_table_are_those_without_an_allowance() -> None:
+    table = fc.plan(*ASKED, purpose="table").recommended
+    bare = compare_mechanisms(*ASKED).recommended
+    assert (table.name, table.half_width_95) == (bare.name, bare.half_width_95)
 
 
 def test_there_is_no_allowance_where_no_shares_travel_or_nobody_may_be_missing() -> None:

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import faircount as fc
 from faircount.accounting.conditions import EITHER_NOISE
 from faircount.cli import main
+from faircount.core.errors import ParameterError
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.advice import TIE_FACTOR
 from faircount.planning.option import Option
@@ -163,9 +164,9 @@ def test_text_json_and_notebook_say_which_was_supposed(
     made = malicious_plan if malicious else honest_plan
     words = "clients may be malicious" if malicious else "clients follow the protocol"
     said = made.to_dict()
-    assert (said["liars"], said["verified"]) == (malicious, "server-joint")
-    assert said["supposed"].startswith(words)
-    assert said["otherwise"] == made.alternative_advice
+    assert (said["malicious_clients"], said["verified"]) == (malicious, "server-joint")
+    assert said["assumption"].startswith(words)
+    assert said["alternative_advice"] == made.alternative_advice
     assert f"assumes: {words}" in str(made)
     assert f"Assumes: {words}" in made._repr_html_()
     proven = {option["name"] for option in said["mechanisms"] if option["proven"]}
@@ -175,7 +176,7 @@ def test_text_json_and_notebook_say_which_was_supposed(
 
 def test_the_command_plans_for_malicious_clients() -> None:
     line = ["plan", "--users", "800", "--items", "12", "--epsilon", "1"]
-    for more in (["--for", "table", "--malicious-clients"], ["--for", "survey"]):
+    for more in (["--malicious-clients"], ["--for", "survey"]):
         said = json.loads(CliRunner().invoke(main, [*line, *more, "--json"]).stdout)
         assert said["recommended"] == "server-joint"
     shown = " ".join(CliRunner().invoke(main, [*line, "--all"]).stdout.split())
@@ -183,6 +184,11 @@ def test_the_command_plans_for_malicious_clients() -> None:
     assert "If clients follow the protocol: laplace has a standard error" in shown
     honest = CliRunner().invoke(main, [*line, "--honest-clients", "--json"]).stdout
     assert json.loads(honest)["recommended"] == "laplace"
+
+
+def test_rows_of_a_table_are_not_malicious_clients() -> None:
+    with pytest.raises(ParameterError, match="rows of a table send no reports: plan a survey"):
+        fc.plan(800, 12, 1.0, purpose="table", malicious_clients=True)
 
 
 def test_a_table_keeps_the_smallest_error_because_rows_cannot_lie() -> None:

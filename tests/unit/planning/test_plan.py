@@ -42,7 +42,7 @@ KEYS = {
     "condition",
     "bytes_per_user",
     "bytes_per_user_paper_form",
-    "rounds",
+    "visits",
     "form",
     "sees",
     "topology",

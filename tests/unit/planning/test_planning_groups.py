@@ -6,7 +6,7 @@ import pytest
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation import weighting
 from faircount.planning.groups import GroupsPlan, plan_groups
-from faircount.planning.plan import compare_mechanisms
+from faircount.planning.plan import plan
 
 FOUR = {"a": (250, 0.1), "b": (250, 0.4), "c": (250, 0.7), "d": (250, 1.0)}
 
@@ -14,7 +14,7 @@ FOUR = {"a": (250, 0.1), "b": (250, 0.4), "c": (250, 0.7), "d": (250, 1.0)}
 def test_each_group_is_planned_as_if_alone() -> None:
     made = plan_groups(FOUR, 30, 1e-6)
     for name, (users, epsilon) in FOUR.items():
-        alone = compare_mechanisms(users, 30, epsilon, 1e-6)
+        alone = plan(users, 30, epsilon, 1e-6, purpose="table")
         there = made.plans[name]
         assert there.to_dict() == alone.to_dict()
 

@@ -262,7 +262,7 @@ def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
                 "epsilon_of_a_single_answer": params.single_epsilon,
                 **({} if levels is None else {"levels": _describe_levels(levels)}),
                 "proven": advice.proven,
-                "supposed": advice.assumption,
+                "assumption": advice.assumption,
                 "operators": list(_operators(survey)),
                 "participants_read": promise,
                 "notes": notes,
