@@ -54,16 +54,16 @@ def performance(
     included: int,
     truths: ArrayLike,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     covers: str = "users",
 ) -> list[Performance]:
     """Exact coverage and expected width of `interval` for each true frequency of an item."""
     n, values = check_integer("included", included, least=1), _possible(truths, included, covers)
     distributions = [sum_distribution(channel, n, float(value), covers) for value in values]
     sums = np.unique(np.concatenate([distribution.values for distribution in distributions]))
-    made = interval(sums, channel, n, level=level, covers=covers)
+    made = interval(sums, channel, n, confidence=confidence, covers=covers)
     drawn = (covers == "population") * values * (1 - values) / n
-    half = normal_quantile(0.5 + level / 2) * np.sqrt(channel.variance(values, n) + drawn)
+    half = normal_quantile(0.5 + confidence / 2) * np.sqrt(channel.variance(values, n) + drawn)
     at = [np.searchsorted(sums, distribution.values) for distribution in distributions]
     return [
         measured(
@@ -79,7 +79,7 @@ def performance(
 
 
 def ratio_performance(
-    included: int, drawn: int, truths: ArrayLike, *, level: float = 0.95, covers: str = "users"
+    included: int, drawn: int, truths: ArrayLike, *, confidence: float = 0.95, covers: str = "users"
 ) -> list[Performance]:
     """The same for the ratio estimator of a sampling mechanism, given that `drawn` of the users
     were sampled.
@@ -96,7 +96,7 @@ def ratio_performance(
         np.stack([counts, size - counts], axis=1),
         Channel(0.5),
         n,
-        level=level,
+        confidence=confidence,
         covers=covers,
         estimator="ratio",
     )
@@ -106,7 +106,7 @@ def ratio_performance(
         for t in values
     ]
     spread = values * (1 - values) / size * ((n - size) / max(n - 1, 1) if users else 1)
-    half = normal_quantile(0.5 + level / 2) * np.sqrt(spread)
+    half = normal_quantile(0.5 + confidence / 2) * np.sqrt(spread)
     return [
         measured(t, pmf, made.low[:, 0], made.high[:, 0], counts / size, h)
         for t, pmf, h in zip(values, pmfs, half, strict=True)

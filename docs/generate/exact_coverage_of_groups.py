@@ -51,10 +51,10 @@ class GroupCoverage:
         parts: Sequence[WeightedGroup],
         splits: Sequence[Split],
         *,
-        level: float = 0.95,
+        confidence: float = 0.95,
         covers: str = "users",
     ) -> None:
-        self.parts, self.splits, self.level = parts, splits, level
+        self.parts, self.splits, self.confidence = parts, splits, confidence
         self.users = sum(part.users for part in parts)
         self._distributions = [
             _distributions(part, {split[g] for split in splits}) for g, part in enumerate(parts)
@@ -62,7 +62,7 @@ class GroupCoverage:
         self._seen = np.max([self._chance(split) for split in splits], axis=0) > _RARE
         grids = np.meshgrid(*(support for support, _ in self._distributions), indexing="ij")
         sums = np.stack([grid[self._seen] for grid in grids])
-        self.made = weighted_interval(sums, parts, level=level, covers=covers)
+        self.made = weighted_interval(sums, parts, confidence=confidence, covers=covers)
         groups = [
             part.channel.estimate(row, part.users) for part, row in zip(parts, sums, strict=True)
         ]
@@ -88,7 +88,7 @@ class GroupCoverage:
         pmf = sum(chance * self._chance(split)[self._seen] for split, chance in chances.items())
         weight = np.asarray(pmf)
         spread = np.sqrt((weight * (self.estimates - truth) ** 2).sum())
-        half = normal_quantile(0.5 + self.level / 2) * float(spread)
+        half = normal_quantile(0.5 + self.confidence / 2) * float(spread)
         return measured(truth, weight, self.made.low, self.made.high, self.estimates, half)
 
     def _chance(self, split: Split) -> Floats:

@@ -248,7 +248,7 @@ class GroupedHistogram(Frequencies):
         return GroupedHistogram(self.groups, weights, name, self.test)
 
     def interval(
-        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+        self, confidence: float = 0.95, *, covers: str = "users", simultaneous: bool = False
     ) -> Intervals:
         """Intervals of the frequencies among all users, or in the population they come from.
 
@@ -258,12 +258,12 @@ class GroupedHistogram(Frequencies):
         return weighted_interval(
             [_fitted_sums(result) for result in self._results],
             self._parts,
-            level=level,
+            confidence=confidence,
             covers=covers,
             simultaneous=simultaneous,
         )
 
-    def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
+    def to_dict(self, confidence: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Plain values, for JSON."""
         groups = []
         for (name, result), weight in zip(self.groups.items(), self.weights, strict=True):
@@ -279,9 +279,9 @@ class GroupedHistogram(Frequencies):
                 }
             )
         return {
-            **super().to_dict(level, covers=covers),
+            **super().to_dict(confidence, covers=covers),
             "weighting": self.weighting,
-            "if_alike": self._if_alike_to_dict(level, covers),
+            "if_alike": self._if_alike_to_dict(confidence, covers),
             "homogeneity": {
                 "p_value": self.test.p_value,
                 "rejected": self.test.rejected,
@@ -291,10 +291,10 @@ class GroupedHistogram(Frequencies):
             "notes": list(self.notes),
         }
 
-    def _if_alike_to_dict(self, level: float, covers: str) -> dict[str, Any] | None:
+    def _if_alike_to_dict(self, confidence: float, covers: str) -> dict[str, Any] | None:
         if self.if_alike is None:
             return None
-        whole = self.if_alike.to_dict(level, covers=covers)
+        whole = self.if_alike.to_dict(confidence, covers=covers)
         return {
             "weighting": whole["weighting"],
             "condition": IF_ALIKE,

@@ -59,9 +59,9 @@ class Histogram(Result):
         # Whoever analyses a table did not choose how shares travel in memory.
         return ""
 
-    def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
+    def to_dict(self, confidence: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {**super().to_dict(level, covers=covers), "notes": list(self.notes)}
+        return {**super().to_dict(confidence, covers=covers), "notes": list(self.notes)}
 
 
 @explain_arguments('fc.histogram(frame, "city", epsilon=1.0, domain=cities)')

@@ -22,8 +22,8 @@ CERTIFICATES = click.option(
     metavar="FILE",
     help="Certificates to trust, for a server whose certificate is signed by a private authority.",
 )
-LEVEL = click.option(
-    "--level", default=0.95, show_default=True, help="Confidence of the intervals."
+CONFIDENCE = click.option(
+    "--confidence", default=0.95, show_default=True, help="Confidence of the intervals."
 )
 COVERS = click.option(
     "--covers",

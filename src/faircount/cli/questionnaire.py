@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Options of `faircount run` and `faircount plan` that a questionnaire has a use for.
 RUN_OPTIONS = {
-    "table", "questionnaire", "epsilon", "encoding", "user", "ledger", "population", "level",
+    "table", "questionnaire", "epsilon", "encoding", "user", "ledger", "population", "confidence",
     "as_json", "out", "csv_file", "plot", "simulate_seed", "anyway",
 }  # fmt: skip
 PLAN_OPTIONS = {"questionnaire", "purpose", "users", "epsilon", "as_json"}
@@ -51,7 +51,7 @@ def run_questionnaire(
             "give --epsilon, the privacy loss of all answers together; 1 is a common choice"
         )
     seed = given["simulate_seed"]
-    level = given["level"]
+    confidence = given["confidence"]
     result = questionnaire(
         table,
         questions,
@@ -62,16 +62,16 @@ def run_questionnaire(
         anyway=given["anyway"],
         entropy=None if seed is None else SeededStream(seed),
     )
-    document = result.to_dict(level)
+    document = result.to_dict(confidence)
 
     def show() -> None:
         if given["as_json"]:
             print_json(document)
         else:
-            show_questions(console(), result, level)
+            show_questions(console(), result, confidence)
 
     try:
-        deliver(document, show, targets, lambda path: save_questions(result, path, level))
+        deliver(document, show, targets, lambda path: save_questions(result, path, confidence))
     finally:
         # `deliver` raises after the result was printed or kept, so the ledger may say so.
         settle(account)

@@ -7,11 +7,11 @@ import click
 
 from faircount.cli.options import (
     COLLUDING,
+    CONFIDENCE,
     DELTA,
     FILE,
     FLOOR,
     JSON,
-    LEVEL,
     parse_items,
     parse_levels,
     parse_list,
@@ -140,7 +140,7 @@ RULE = click.Choice(["refuse", "drop", "other"])
 @click.option(
     "--population", metavar="NAME", help="The people of this table, whose budget is charged."
 )
-@LEVEL
+@CONFIDENCE
 @click.option(
     "--covers",
     type=click.Choice(["users", "population"]),
@@ -169,7 +169,7 @@ def run(
     out: Path | None,
     csv_file: Path | None,
     plot: Path | None,
-    level: float,
+    confidence: float,
     covers: str,
     simulate_seed: int | None,
     ledger: Path | None,
@@ -191,7 +191,7 @@ def run(
     from faircount.estimation.drawing import save_frequencies
 
     # Everything that can be refused is checked before noise is drawn and privacy is spent.
-    check_fraction("level", level)
+    check_fraction("confidence", confidence)
     targets = Targets(out, csv_file, plot)
     targets.check(None if str(table) == "-" else table)
     account = None
@@ -210,16 +210,18 @@ def run(
             "FILE for several questions"
         )
     result = _estimate(table, simulate_seed, {**options, "ledger": account})
-    document = result.to_dict(level, covers=covers)
+    document = result.to_dict(confidence, covers=covers)
 
     def show() -> None:
         if as_json:
             print_json(document)
         else:
-            _show(console(), result, level, covers)
+            _show(console(), result, confidence, covers)
 
     try:
-        deliver(document, show, targets, lambda path: save_frequencies(result, path, level, covers))
+        deliver(
+            document, show, targets, lambda path: save_frequencies(result, path, confidence, covers)
+        )
     except FaircountError:
         # `deliver` raises after the result was printed or kept, so the ledger may say so.
         settle(account)
@@ -292,7 +294,7 @@ def _parse_epsilon(
 
 
 def _show(
-    out: "Console", result: "Histogram | GroupedHistogram", level: float, covers: str
+    out: "Console", result: "Histogram | GroupedHistogram", confidence: float, covers: str
 ) -> None:
     from faircount.analysis.groups import GroupedHistogram
     from faircount.cli.show import print_bars, print_notes, print_statements
@@ -302,16 +304,18 @@ def _show(
     if result.simulation:
         out.print(f"[bold]{SIMULATION}[/bold]\n")
     out.print(f"{result.name}, {result.included:,} users, {len(result.items)} items\n")
-    print_bars(out, result, level=level, covers=covers)
+    print_bars(out, result, confidence=confidence, covers=covers)
     if isinstance(result, GroupedHistogram) and result.if_alike is not None:
-        _show_if_alike(out, result.if_alike, level, covers)
+        _show_if_alike(out, result.if_alike, confidence, covers)
     print_notes(out, result.notes)
     if isinstance(result, GroupedHistogram):
         _show_groups(out, result)
-    print_statements(out, result, level, covers)
+    print_statements(out, result, confidence, covers)
 
 
-def _show_if_alike(out: "Console", beside: "GroupedHistogram", level: float, covers: str) -> None:
+def _show_if_alike(
+    out: "Console", beside: "GroupedHistogram", confidence: float, covers: str
+) -> None:
     """The weighted estimate, with the condition under which it may be read."""
     from faircount.cli.show import print_bars
 
@@ -320,7 +324,7 @@ def _show_if_alike(out: "Console", beside: "GroupedHistogram", level: float, cov
         "the groups answer alike\n",
         markup=False,
     )
-    print_bars(out, beside, level=level, covers=covers)
+    print_bars(out, beside, confidence=confidence, covers=covers)
 
 
 def _show_groups(out: "Console", result: "GroupedHistogram") -> None:

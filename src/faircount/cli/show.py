@@ -94,7 +94,7 @@ def print_bars(
     out: Console,
     result: "Result | GroupedHistogram",
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     covers: str = "users",
     truth: "NDArray[np.float64] | None" = None,
 ) -> None:
@@ -106,13 +106,13 @@ def print_bars(
     from faircount.estimation.result_texts import words_of
 
     words = words_of(result)
-    bounds = result.interval(level, covers=covers)
+    bounds = result.interval(confidence, covers=covers)
     marks = is_outside(result, bounds)
     unmarked = " " if marks.any() else ""
     longest = max(float(result.estimates.max()), 1e-9)
     digits = decimals_for(bounds)
     item_heading, estimate_heading, *_, consistent_heading = words.columns
-    headings = [item_heading, estimate_heading, words.interval_heading(level)]
+    headings = [item_heading, estimate_heading, words.interval_heading(confidence)]
     sum_note = words.sum_note(result)
     if sum_note is not None:
         headings.append(consistent_heading)
@@ -142,14 +142,14 @@ def print_bars(
 
 
 def print_statements(
-    out: Console, result: "Result | GroupedHistogram", level: float, covers: str = "users"
+    out: Console, result: "Result | GroupedHistogram", confidence: float, covers: str = "users"
 ) -> None:
     """Print what the intervals cover, what the result assumes and what it guarantees."""
     from faircount.estimation.result_texts import words_of
 
     words = words_of(result)
-    bounds = result.interval(level, covers=covers)
-    out.print(f"\n{words.intervals}: {words.interval_text(level, bounds)}.", markup=False)
+    bounds = result.interval(confidence, covers=covers)
+    out.print(f"\n{words.intervals}: {words.interval_text(confidence, bounds)}.", markup=False)
     if result.validity is not None and result.validity.proven:
         out.print(f"{words.reports}: {words.statement(result)}", markup=False)
     else:

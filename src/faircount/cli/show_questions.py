@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def show_questions(
-    out: Console, result: "QuestionnaireResult", level: float, covers: str = "users"
+    out: Console, result: "QuestionnaireResult", confidence: float, covers: str = "users"
 ) -> None:
     """Show a result in the language of its survey; that of a table is shown in English."""
     from faircount.estimation.sheet_texts import sheet_words_of
@@ -30,7 +30,7 @@ def show_questions(
     title = result.questionnaire.title if result.record is None else ""
     heading = f"{title}: {words.heading(result)}" if title else words.heading(result)
     out.print(heading, markup=False)
-    found = result.estimates(level, covers=covers)
+    found = result.estimates(confidence, covers=covers)
     out.print()
     # A survey with one question has named it above.
     print_questions(out, found, words, is_named=len(found) > 1 or result.record is None)
@@ -90,8 +90,8 @@ def _print_rows(
     # Means have no bar: their numbers have another scale.
     longest = max([row.estimate for row in shown if is_share(row)], default=0.0)
     item_heading, estimate_heading, *_, consistent_heading = words.general.columns
-    level = question.coverage.level
-    headings = [item_heading, estimate_heading, words.general.interval_heading(level)]
+    confidence = question.coverage.confidence
+    headings = [item_heading, estimate_heading, words.general.interval_heading(confidence)]
     headings += [consistent_heading] if shows_consistent else []
     headings += [""] if truth is None else ["truth", ""]
     rows = []
@@ -130,7 +130,8 @@ def _show_statements(
     general = words.general
     coverage = found[0].coverage
     out.print(
-        f"\n{general.intervals}: {general.interval_text(coverage.level, coverage)}.", markup=False
+        f"\n{general.intervals}: {general.interval_text(coverage.confidence, coverage)}.",
+        markup=False,
     )
     if result.validity is not None and result.validity.proven:
         out.print(f"{general.reports}: {general.statement(result)}", markup=False)
@@ -139,7 +140,7 @@ def _show_statements(
     out.print(f"{general.privacy}: {general.sentence(result.guarantee)}", markup=False)
     for line in words.privacy_lines(result):
         out.print(f"{line}.", markup=False)
-    lines = level_words(general.language).lines(result, coverage.level)
+    lines = level_words(general.language).lines(result, coverage.confidence)
     if lines:
         out.print(f"\n{level_words(general.language).title}", style="bold")
     for line in lines:

@@ -78,6 +78,6 @@ def html_bar(share: float) -> str:
     return f'<div style="background:#8fb8ad;height:0.8em;width:{width:.0f}px"></div>'
 
 
-def format_level(level: float) -> str:
-    """Return a confidence level with all its digits: 99.9% must not read as 100%."""
-    return f"{100 * level:.10g}%"
+def format_confidence(confidence: float) -> str:
+    """Return a confidence with all its digits: 99.9% must not read as 100%."""
+    return f"{100 * confidence:.10g}%"

@@ -29,12 +29,17 @@ def _size(result: Frequencies) -> tuple[float, float]:
 
 
 def draw_frequencies(
-    result: Frequencies, level: float, covers: str, axes: Any = None, *, consistent: bool = False
+    result: Frequencies,
+    confidence: float,
+    covers: str,
+    axes: Any = None,
+    *,
+    consistent: bool = False,
 ) -> Any:
     """Draw frequencies on the axes given, or on those of a new figure, and return the axes."""
     if axes is None:
         axes = create_axes(*_size(result))
-    bounds = result.interval(level, covers=covers)
+    bounds = result.interval(confidence, covers=covers)
     words = words_of(result)
     shares = result.consistent if consistent else result.estimates
     digits = decimals_for(bounds)
@@ -44,7 +49,7 @@ def draw_frequencies(
         texts.append(f"{words.percent(share, digits)} ({words.range(low, high, digits)})")
     draw_bars(axes, shares, (bounds.low, bounds.high), texts)
     axes.set_yticks(np.arange(len(texts)), [axis_label(item) for item in result.items])
-    axes.set_xlabel(_axis_text(result, level, covers, consistent=consistent), size=9)
+    axes.set_xlabel(_axis_text(result, confidence, covers, consistent=consistent), size=9)
     write_ticks(axes.xaxis, words)
     _set_heading(axes, result)
     return axes
@@ -103,39 +108,39 @@ def _is_round(values: Floats, digits: int) -> bool:
     return bool(np.allclose(values, np.round(values, digits), rtol=0, atol=1e-9))
 
 
-def _axis_text(result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
+def _axis_text(result: Frequencies, confidence: float, covers: str, *, consistent: bool) -> str:
     """What the bars and lines are, and why the bars do not sum to 100%."""
     words = words_of(result)
-    text = words.axis(result, level, covers, consistent=consistent)
+    text = words.axis(result, confidence, covers, consistent=consistent)
     sum_note = words.short_sum_note(result)
     if sum_note is not None and not consistent:
         text += "\n" + sum_note
     return text
 
 
-def draw_mean(result: "MeanResult", level: float, covers: str, axes: Any = None) -> Any:
+def draw_mean(result: "MeanResult", confidence: float, covers: str, axes: Any = None) -> Any:
     """Draw a mean between -1 and 1 as a dot with its interval, and return the axes."""
     if axes is None:
         axes = create_axes(8, 1.9)
-    low, high = result.interval(level, covers=covers)
+    low, high = result.interval(confidence, covers=covers)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.hlines([0], low, high, color="black", lw=1.2)
     axes.plot([result.estimate], [0], "o", color="#3f7f70")
     axes.set_yticks([])
     # An estimate may lie outside [-1, 1], where noise has put it.
     axes.set_xlim(min(-1.05, result.estimate - 0.05), max(1.05, result.estimate + 0.05))
-    interval = f"{plain.format_level(level)} interval"
+    interval = f"{plain.format_confidence(confidence)} interval"
     axes.set_xlabel(f"mean of {result.included:,} users, with its {interval}")
     _set_title(axes, wrap_text(claim_text(result)))
     return axes
 
 
 def save_frequencies(
-    result: Frequencies, path: Path, level: float, covers: str, *, consistent: bool = False
+    result: Frequencies, path: Path, confidence: float, covers: str, *, consistent: bool = False
 ) -> None:
     """Draw frequencies into a file, in the format of its suffix."""
     figure = create_figure(*_size(result))
-    draw_frequencies(result, level, covers, figure.add_subplot(), consistent=consistent)
+    draw_frequencies(result, confidence, covers, figure.add_subplot(), consistent=consistent)
     save_described(figure, path, result)
 
 

@@ -49,17 +49,17 @@ class ResultWords:
         """An interval of shares."""
         return f"{self.percent(low, digits)} to {self.percent(high, digits)}"
 
-    def interval_heading(self, level: float) -> str:
+    def interval_heading(self, confidence: float) -> str:
         """The title of the column of intervals."""
-        return f"{plain.format_level(level)} interval"
+        return f"{plain.format_confidence(confidence)} interval"
 
-    def interval_text(self, level: float, bounds: Intervals | Coverage) -> str:
+    def interval_text(self, confidence: float, bounds: Intervals | Coverage) -> str:
         """What the intervals cover."""
         # Said every time: twenty intervals of 95% each miss once on average.
         scope = "all together" if bounds.simultaneous else "each"
-        return f"{plain.format_level(level)} {scope}; {bounds.method}"
+        return f"{plain.format_confidence(confidence)} {scope}; {bounds.method}"
 
-    def axis(self, result: Described, level: float, covers: str, *, consistent: bool) -> str:
+    def axis(self, result: Described, confidence: float, covers: str, *, consistent: bool) -> str:
         """What the bars and lines of a figure are."""
         kind = "consistent share" if consistent else "share"
         # A table has users, who need not be people; a survey has people.
@@ -67,11 +67,11 @@ class ResultWords:
         subject = f"{result.included:,} {noun}"
         if covers == "population":
             subject = f"the population, from {result.included:,} {noun}"
-        return f"{kind} of {subject}, with {plain.format_level(level)} intervals"
+        return f"{kind} of {subject}, with {plain.format_confidence(confidence)} intervals"
 
-    def trend_axis(self, level: float) -> str:
+    def trend_axis(self, confidence: float) -> str:
         """What the lines of a trend are."""
-        return f"share, with {plain.format_level(level)} intervals"
+        return f"share, with {plain.format_confidence(confidence)} intervals"
 
     def sum_note(self, result: Summed) -> str | None:
         """Why the estimates do not sum to 100%; None where they do."""

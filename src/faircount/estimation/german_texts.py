@@ -124,11 +124,11 @@ class GermanWords(ResultWords):
         """An interval of shares."""
         return f"{self.percent(low, digits)} bis {self.percent(high, digits)}"
 
-    def interval_heading(self, level: float) -> str:
+    def interval_heading(self, confidence: float) -> str:
         """The title of the column of intervals."""
-        return f"{_german_level(level)}-Intervall"
+        return f"{_german_confidence(confidence)}-Intervall"
 
-    def interval_text(self, level: float, bounds: Intervals | Coverage) -> str:
+    def interval_text(self, confidence: float, bounds: Intervals | Coverage) -> str:
         """What the intervals cover."""
         # `method` is an English sentence for experts; the page says the two things that follow from
         # it.
@@ -137,19 +137,19 @@ class GermanWords(ResultWords):
         if bounds.covers == "population":
             covered = "das Rauschen und die Auswahl derer, die geantwortet haben"
         scope = "gemeinsam" if bounds.simultaneous else "für jede Antwort"
-        return f"{self.percent(level, 0)} {scope}; {kind}; berücksichtigt ist {covered}"
+        return f"{self.percent(confidence, 0)} {scope}; {kind}; berücksichtigt ist {covered}"
 
-    def axis(self, result: Described, level: float, covers: str, *, consistent: bool) -> str:
+    def axis(self, result: Described, confidence: float, covers: str, *, consistent: bool) -> str:
         """What the bars and lines of a figure are."""
         kind = "stimmiger Anteil" if consistent else "Anteil"
         subject = f"unter {self.number(result.included)} Personen"
         if covers == "population":
             subject = f"an der Gesamtheit, aus {self.number(result.included)} Personen"
-        return f"{kind} {subject}, mit {_german_level(level)}-Intervallen"
+        return f"{kind} {subject}, mit {_german_confidence(confidence)}-Intervallen"
 
-    def trend_axis(self, level: float) -> str:
+    def trend_axis(self, confidence: float) -> str:
         """What the lines of a trend are."""
-        return f"Anteil, mit {_german_level(level)}-Intervallen"
+        return f"Anteil, mit {_german_confidence(confidence)}-Intervallen"
 
     def sum_note(self, result: Summed) -> str | None:
         """Why the estimates do not sum to 100%; None where they do."""
@@ -322,8 +322,8 @@ def _in_german(number: str) -> str:
     return number.replace(".", ",")
 
 
-def _german_level(level: float) -> str:
-    return _in_german(plain.format_level(level)).replace("%", "-%")
+def _german_confidence(confidence: float) -> str:
+    return _in_german(plain.format_confidence(confidence)).replace("%", "-%")
 
 
 def _numbers(guarantee: Guarantee, delta_digits: int) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 `covers="users"`: the truth is what these users hold, and only the mechanism is random.
 `covers="population"`: the users are themselves a random draw from a larger population. Every
 interval is the set of truths under which the decoded sum is not too unlikely, so it covers the
-truth at least as often as its level says, at any n; where an approximation is used instead,
+truth at least as often as its confidence says, at any n; where an approximation is used instead,
 `method` says so. The tails are split evenly; for sampling Blaker's ordering is used because it is
 up to a quarter narrower for rare items and never wider (docs/explanation/coverage.md).
 """
@@ -54,14 +54,14 @@ Bounds = tuple[Floats, Floats]
 class Coverage:
     """How often intervals cover the truth, and which truth; the fields are those of `Intervals`."""
 
-    level: float
+    confidence: float
     covers: str
     simultaneous: bool
     method: str
 
     @property
     def is_approximate(self) -> bool:
-        """Whether the level holds only approximately."""
+        """Whether the confidence holds only approximately."""
         return self.method.startswith(APPROXIMATE)
 
 
@@ -70,15 +70,15 @@ class Intervals(ArrayValue):
     """Lower and upper bounds of frequencies.
 
     low, high:    one number per item, read-only
-    level:        how often such an interval covers the truth, at least
+    confidence:        how often such an interval covers the truth, at least
     covers:       "users" (privacy noise only) or "population" (also the draw of these users)
-    simultaneous: whether the level is that of all items together
+    simultaneous: whether the confidence is that of all items together
     method:       how the bounds were computed, in words
     """
 
     low: Floats
     high: Floats
-    level: float
+    confidence: float
     covers: str
     simultaneous: bool
     method: str
@@ -95,11 +95,11 @@ class Intervals(ArrayValue):
     @property
     def coverage(self) -> Coverage:
         """How often they cover the truth, and which truth."""
-        return Coverage(self.level, self.covers, self.simultaneous, self.method)
+        return Coverage(self.confidence, self.covers, self.simultaneous, self.method)
 
     @property
     def is_approximate(self) -> bool:
-        """Whether the level holds only approximately."""
+        """Whether the confidence holds only approximately."""
         return self.coverage.is_approximate
 
     def contains(self, truth: ArrayLike) -> NDArray[np.bool_]:
@@ -118,7 +118,7 @@ def interval(
     channel: Channel,
     included: int,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     covers: str = "users",
     simultaneous: bool = False,
     estimator: str = "ht",
@@ -128,7 +128,7 @@ def interval(
 
     The last axis of `sums` are the items. `known_total`: these are all items, so that their counts
     add up to `included`; sums with independent noise are then fitted to it. `simultaneous`: all
-    items of a release are covered at once with probability `level` (Sidak where the sums are
+    items of a release are covered at once with probability `confidence` (Sidak where the sums are
     independent given the answers, Bonferroni elsewhere). `estimator="ratio"` conditions on how many
     users were sampled: narrower, for sampling mechanisms only.
     """
@@ -144,7 +144,9 @@ def interval(
     # Given the answers the sums of independent channels are independent. The draw of the users and
     # the number sampled are common to all items and make them dependent again.
     independent = channel.independent and covers == "users" and estimator == "ht"
-    error = error_per_item(1 - check_fraction("level", level), items, simultaneous, independent)
+    error = error_per_item(
+        1 - check_fraction("confidence", confidence), items, simultaneous, independent
+    )
     if estimator == "ratio":
         require_sampling(channel)
         bounds, method = _invert_given_sampled(points, n, error, covers)
@@ -154,7 +156,7 @@ def interval(
         method += f"; uses the known total of {n:,} users"
     if simultaneous:
         method += f"; {'Sidak' if independent else 'Bonferroni'} over {items} items"
-    return Intervals(*bounds, float(level), covers, simultaneous, method)
+    return Intervals(*bounds, float(confidence), covers, simultaneous, method)
 
 
 def bound_shares(

@@ -87,18 +87,18 @@ class LevelWords:
             text = self.weakest
         return f"{text.format(sure=answer)} {self.both.format(both=both)}"
 
-    def lines(self, result: QuestionnaireResult, level: float) -> list[str]:
+    def lines(self, result: QuestionnaireResult, confidence: float) -> list[str]:
         """What a result says about levels besides its estimates; empty where there are none."""
         tables = result.tables
         if tables is None:
             return []
-        again = tables.counted_again(level)
+        again = tables.counted_again(confidence)
         counted = self.again.format(
             estimate=self.number(again.estimate),
             included=self.number(result.included),
             low=self.number(again.low),
             high=self.number(again.high),
-            level=plain.format_level(level),
+            confidence=plain.format_confidence(confidence),
         )
         p_value = f"{tables.test.p_value:.3g}".replace(".", self.decimal)
         # Both outcomes are stated: saying nothing would read as "alike".
@@ -116,7 +116,8 @@ _ENGLISH = LevelWords(
     names={},
     title="Privacy levels",
     condition=f"{ALIKE_CONDITION[:1].upper()}{ALIKE_CONDITION[1:]}",
-    again="About {estimate} of {included} people were counted twice ({level}: {low} to {high})",
+    again="About {estimate} of {included} people were counted twice ({confidence}: {low} to "
+    "{high})",
     level="{name}: epsilon {answer} for the answer (nobody can be more than {answer_sure} % sure "
     "which of two it is), epsilon {both} for answer and level together ({both_sure} %)",
     differs="Those counted twice answered differently from everybody (p = {p}): the estimates "
@@ -143,7 +144,7 @@ _GERMAN = LevelWords(
     names={"very strong": "sehr stark", "strong": "stark", "normal": "normal"},
     title="Schutzstufen",
     condition="Falls Personen mit schwächerem Schutz so antworten wie alle",
-    again="Etwa {estimate} von {included} Personen wurden doppelt gezählt ({level}: {low} bis "
+    again="Etwa {estimate} von {included} Personen wurden doppelt gezählt ({confidence}: {low} bis "
     "{high})",
     level="{name}: Epsilon {answer} für die Antwort (niemand kann mehr als zu {answer_sure} % "
     "sicher sein, welche von zweien es ist), Epsilon {both} für Antwort und Schutzstufe zusammen "

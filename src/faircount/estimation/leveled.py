@@ -104,18 +104,18 @@ class LeveledTables:
         precise = 1 / np.maximum(np.array(variances), 1e-12)
         return precise / precise.sum(), float(1 / precise.sum())
 
-    def counted_again(self, level: float = 0.95) -> CountedAgain:
+    def counted_again(self, confidence: float = 0.95) -> CountedAgain:
         """Return how many people were counted again; everybody has all questions in it or none."""
         shares, variance = self._count_weights
         numbers = range(len(shares))
         totals = np.array([self.second(number).sum() for number in numbers])
         middle = float(shares @ totals)
-        reach = _normal_quantile(1 - level) * math.sqrt(variance)
+        reach = _normal_quantile(1 - confidence) * math.sqrt(variance)
         if len(shares) == 1:
             where = self.mechanism.second_slices[0]
             # One question: the exact distribution of the sum of its cells, instead of a normal one.
             distribution = self.mechanism.second_distribution(0, where.stop - where.start)
-            reach = distribution.quantiles((1 - level) / 2)[1]
+            reach = distribution.quantiles((1 - confidence) / 2)[1]
         low, high = (min(max(middle + side * reach, 0.0), self.included) for side in (-1, 1))
         return CountedAgain(min(max(middle, 0.0), self.included), variance, low, high)
 
@@ -210,7 +210,7 @@ class LeveledTables:
         """Whether intervals of this kind use both tables; the draw of a population is not in it."""
         return covers == "users" and uses_both_tables(self.mechanism.levels)
 
-    def to_dict(self, weakest: Guarantee, level: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, weakest: Guarantee, confidence: float = 0.95) -> dict[str, Any]:
         """Return plain values for JSON; the estimates themselves are with their questions.
 
         weakest: the guarantee of the result, which is that of the weakest level
@@ -222,7 +222,7 @@ class LeveledTables:
         weights = [self.weights(number).tolist() for number in range(len(self.mechanism.choices))]
         return {
             "offered": offered,
-            "counted_again": self.counted_again(level).to_dict(),
+            "counted_again": self.counted_again(confidence).to_dict(),
             "condition": ALIKE_CONDITION,
             "weights": weights,
             "votes_per_liar": self.votes_per_liar,
@@ -234,10 +234,10 @@ class LeveledTables:
             },
         }
 
-    def statements(self, weakest: Guarantee, level: float) -> list[tuple[str, str]]:
+    def statements(self, weakest: Guarantee, confidence: float) -> list[tuple[str, str]]:
         """Return what a result says about levels, with labels."""
-        again = self.counted_again(level)
-        bounds = f"{plain.format_level(level)}: {again.low:,.0f} to {again.high:,.0f}"
+        again = self.counted_again(confidence)
+        bounds = f"{plain.format_confidence(confidence)}: {again.low:,.0f} to {again.high:,.0f}"
         counted = f"about {again.estimate:,.0f} of {self.included:,} ({bounds})"
         found = [("counted twice", counted), ("test", self.test.words)]
         for guarantee in self.mechanism.levels.guarantees(weakest):

@@ -23,9 +23,9 @@ from faircount.mechanisms.local_mean import LocalMean, ReportSums
 FEW = 5.0
 """Expected number of uninformed reports, those that say nothing of their user's value.
 
-With fewer of them their distribution is used instead of a normal one, at a level of 95% or less.
-The skewness of the distribution matters more in far tails, so at higher levels the number grows
-with the fourth power of the normal quantile: 40 at 99.9%.
+With fewer of them their distribution is used instead of a normal one, at a confidence of 95% or
+less. The skewness of the distribution matters more in far tails, so at a higher confidence the
+number grows with the fourth power of the normal quantile: 40 at 99.9%.
 """
 
 SPREAD_ERROR = 0.1
@@ -37,7 +37,7 @@ def reports_interval(
     aggregate: ReportSums,
     included: int,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     covers: str = "users",
 ) -> tuple[float, float]:
     """Return the interval of a mean from the sums of reports.
@@ -46,7 +46,7 @@ def reports_interval(
     """
     check_choice("covers", covers, COVERS)
     n = check_integer("included", included, least=1)
-    error = 1 - check_fraction("level", level)
+    error = 1 - check_fraction("confidence", confidence)
     estimate = mechanism.estimate(aggregate, n)
     noise = mechanism.noise_variance(aggregate, n)
     square = mechanism.mean_square(aggregate, n)
@@ -59,7 +59,7 @@ def reports_interval(
     # A bound of 1 says nothing: values in [-1, 1] never spread more.
     known_spread = None if spread >= 1 else spread
     low, high = mean_interval(
-        estimate, noise, n, level=1 - error, covers=covers, spread=known_spread
+        estimate, noise, n, confidence=1 - error, covers=covers, spread=known_spread
     )
     if mechanism.uniform_probability * n < _few(error):
         half = _half_width(mechanism, estimate, square, spread, n, error)
@@ -151,7 +151,7 @@ def mean_interval(
     noise_variance: float,
     included: int,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     covers: str = "users",
     spread: float | None = None,
 ) -> tuple[float, float]:
@@ -164,7 +164,7 @@ def mean_interval(
     possible one, 1 - mean^2, is assumed. For reports of two values use `two_point_interval`.
     """
     n = check_integer("included", included, least=1)
-    tail = (1 - check_fraction("level", level)) / 2
+    tail = (1 - check_fraction("confidence", confidence)) / 2
     z2 = _student_quantile(max(n - 1, 1), 1 - tail) ** 2
     check_choice("covers", covers, COVERS)
     center = check_real("estimate", estimate)
@@ -183,7 +183,7 @@ def mean_interval(
 
 
 def two_point_interval(
-    estimate: float, magnitude: float, included: int, *, level: float = 0.95
+    estimate: float, magnitude: float, included: int, *, confidence: float = 0.95
 ) -> tuple[float, float]:
     """Return the interval of a mean from reports that are all +magnitude or -magnitude (Duchi).
 
@@ -191,7 +191,7 @@ def two_point_interval(
     the worst case, and two-valued reports cannot tell which case it is, so it serves for both.
     """
     n = check_integer("included", included, least=1)
-    error = 1 - check_fraction("level", level)
+    error = 1 - check_fraction("confidence", confidence)
     average = check_real("estimate", estimate)
     if abs(average) > check_positive("magnitude", magnitude) * (1 + 1e-9):
         raise AnswerError(

@@ -184,13 +184,13 @@ class Frequencies(ArrayValue, ABC):
 
     @abstractmethod
     def interval(
-        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+        self, confidence: float = 0.95, *, covers: str = "users", simultaneous: bool = False
     ) -> Intervals:
         """Return confidence intervals of the frequencies."""
 
-    def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
+    def to_dict(self, confidence: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Return plain values for JSON."""
-        bounds = self.interval(level, covers=covers)
+        bounds = self.interval(confidence, covers=covers)
         rows = zip(self.items, self.estimates, bounds.low, bounds.high, strict=True)
         estimates = []
         for item, estimate, low, high in rows:
@@ -210,7 +210,7 @@ class Frequencies(ArrayValue, ABC):
             "n": self.included,
             "users": self.included,
             "requested": self.requested,
-            "level": level,
+            "confidence": confidence,
             "covers": bounds.covers,
             "estimates": estimates,
             "about_estimates": describe_sum(self),
@@ -224,9 +224,9 @@ class Frequencies(ArrayValue, ABC):
             **({} if self.record is None else {"record": self.record.to_dict()}),
         }
 
-    def to_frame(self, level: float = 0.95, *, covers: str = "users") -> Any:
+    def to_frame(self, confidence: float = 0.95, *, covers: str = "users") -> Any:
         """Return a pandas DataFrame, one row per item; its `attrs` hold the guarantee."""
-        bounds = self.interval(level, covers=covers)
+        bounds = self.interval(confidence, covers=covers)
         columns = {
             "estimate": self.estimates,
             "low": bounds.low,
@@ -246,7 +246,7 @@ class Frequencies(ArrayValue, ABC):
 
     def plot(
         self,
-        level: float = 0.95,
+        confidence: float = 0.95,
         *,
         covers: str = "users",
         consistent: bool = False,
@@ -259,7 +259,7 @@ class Frequencies(ArrayValue, ABC):
         # Matplotlib is optional, so it is loaded by those who draw.
         from faircount.estimation.drawing import draw_frequencies
 
-        return draw_frequencies(self, level, covers, ax, consistent=consistent)
+        return draw_frequencies(self, confidence, covers, ax, consistent=consistent)
 
     def __str__(self) -> str:
         # Items come from a file or from an owner: an escape sequence would reach the terminal.

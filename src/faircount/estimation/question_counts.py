@@ -125,14 +125,14 @@ class QuestionCounts(Frequencies):
         return self.whole.requested
 
     def interval(
-        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+        self, confidence: float = 0.95, *, covers: str = "users", simultaneous: bool = False
     ) -> Intervals:
         """Return confidence intervals of the frequencies."""
         return interval(
             self.aggregate,
             self.channel,
             self.included,
-            level=level,
+            confidence=confidence,
             covers=covers,
             simultaneous=simultaneous,
         )

@@ -154,7 +154,7 @@ class Result(Frequencies):
 
     def interval(
         self,
-        level: float = 0.95,
+        confidence: float = 0.95,
         *,
         covers: str = "users",
         simultaneous: bool = False,
@@ -164,14 +164,14 @@ class Result(Frequencies):
 
         `covers="users"`: privacy noise only, the truth being what these users hold.
         `covers="population"`: also the random draw of these users from a larger population.
-        `simultaneous`: all items are covered at once with probability `level`.
+        `simultaneous`: all items are covered at once with probability `confidence`.
         `raw`: around the raw estimates, without using how many users were counted.
         """
         return interval(
             self.aggregate,
             self.channel,
             self.included,
-            level=level,
+            confidence=confidence,
             covers=covers,
             simultaneous=simultaneous,
             known_total=not raw,
@@ -214,7 +214,7 @@ class MeanResult:
         stated = add_conditions(self.mechanism.stated_guarantees()[0], self.conditions)
         return void_if(self.simulation, stated)
 
-    def interval(self, level: float = 0.95, *, covers: str = "users") -> tuple[float, float]:
+    def interval(self, confidence: float = 0.95, *, covers: str = "users") -> tuple[float, float]:
         """Return the confidence interval of the mean.
 
         `covers="users"`: privacy noise only. `covers="population"`: also the draw of these users.
@@ -224,14 +224,16 @@ class MeanResult:
         # A report that is plus or minus one value is a coin: its sum has a binomial distribution,
         # which is inverted exactly.
         if magnitude is not None:
-            return two_point_interval(self.estimate, magnitude, self.included, level=level)
+            return two_point_interval(
+                self.estimate, magnitude, self.included, confidence=confidence
+            )
         return reports_interval(
-            self.mechanism, self.aggregate, self.included, level=level, covers=covers
+            self.mechanism, self.aggregate, self.included, confidence=confidence, covers=covers
         )
 
-    def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
+    def to_dict(self, confidence: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Return plain values for JSON."""
-        low, high = self.interval(level, covers=covers)
+        low, high = self.interval(confidence, covers=covers)
         epsilon, delta = self.mechanism.promise
         return {
             **plain.JSON_VERSION,
@@ -239,7 +241,7 @@ class MeanResult:
             "mechanism": self.mechanism.name,
             "users": self.included,
             "requested": {"epsilon": epsilon, "delta": delta},
-            "level": level,
+            "confidence": confidence,
             "covers": covers,
             "mean": {"estimate": self.estimate, "low": low, "high": high},
             "guarantee": self.guarantee.to_dict(),
@@ -247,18 +249,18 @@ class MeanResult:
             "assumption": ROWS_ASSUMPTION,
         }
 
-    def to_frame(self, level: float = 0.95, *, covers: str = "users") -> Any:
+    def to_frame(self, confidence: float = 0.95, *, covers: str = "users") -> Any:
         """Return a pandas DataFrame of one row; its `attrs` hold the guarantee."""
-        low, high = self.interval(level, covers=covers)
+        low, high = self.interval(confidence, covers=covers)
         columns = {"estimate": [self.estimate], "low": [low], "high": [high]}
         attrs = {"guarantee": self.guarantee.to_dict(), "simulation": self.simulation}
         return plain.data_frame(columns, ["mean"], "quantity", attrs)
 
-    def plot(self, level: float = 0.95, *, covers: str = "users", ax: Any = None) -> Any:
+    def plot(self, confidence: float = 0.95, *, covers: str = "users", ax: Any = None) -> Any:
         """Draw the mean on matplotlib axes, new ones unless given, and return them."""
         from faircount.estimation.drawing import draw_mean
 
-        return draw_mean(self, level, covers, ax)
+        return draw_mean(self, confidence, covers, ax)
 
     def __str__(self) -> str:
         lines = [SIMULATION] if self.simulation else []

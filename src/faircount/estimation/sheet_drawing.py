@@ -26,14 +26,14 @@ WIDTH = 8
 
 def draw_questions(
     result: QuestionnaireResult,
-    level: float = 0.95,
+    confidence: float = 0.95,
     covers: str = "users",
     *,
     consistent: bool = False,
 ) -> Any:
     """Draw a chart per question, one below the other, and return the figure."""
     words = sheet_words_of(result)
-    found = result.estimates(level, covers=covers)
+    found = result.estimates(confidence, covers=covers)
     about = describe_survey(result, *words.privacy_lines(result))
     heading = wrap_text(_heading(result), 75)
     # In inches: a title and an axis, and a bar of the same height in all charts.
@@ -47,7 +47,7 @@ def draw_questions(
         titles += _further(question, words)
         axes.set_title(wrap_text("; ".join(titles), 90), size=10, loc="left")
     # Below the last chart only: all of them have the same scale and the same people.
-    note = words.general.axis(result, level, covers, consistent=consistent)
+    note = words.general.axis(result, confidence, covers, consistent=consistent)
     sums = [] if consistent else [words.general.short_sum_note(question) for question in found]
     charts[-1].set_xlabel("\n".join([note, *filter(None, sums)]), size=9)
     set_survey_heading(figure, heading, about)
@@ -57,13 +57,13 @@ def draw_questions(
 def save_questions(
     result: QuestionnaireResult,
     path: Path,
-    level: float = 0.95,
+    confidence: float = 0.95,
     covers: str = "users",
     *,
     consistent: bool = False,
 ) -> None:
     """Draw the questions into a file, in the format of its suffix."""
-    figure = draw_questions(result, level, covers, consistent=consistent)
+    figure = draw_questions(result, confidence, covers, consistent=consistent)
     save_described(figure, path, result, *sheet_words_of(result).privacy_lines(result))
 
 

@@ -2,7 +2,7 @@
 
 Estimates and intervals are those of `Result`. What is estimated besides (shares among those who
 answered, the mean of a scale) follows from these intervals, whatever the mechanism is, and covers
-at least as often as its level says.
+at least as often as its confidence says.
 """
 
 from collections.abc import Sequence
@@ -29,21 +29,25 @@ Rows = tuple[Estimate, ...]
 
 
 def estimate_frequencies(
-    result: Frequencies, question: ChoiceQuestion, level: float, covers: str, simultaneous: bool
+    result: Frequencies,
+    question: ChoiceQuestion,
+    confidence: float,
+    covers: str,
+    simultaneous: bool,
 ) -> tuple[Rows, Coverage]:
     """Return all estimates of the question, and what their intervals cover."""
     further = _count_further(question)
     if not simultaneous or not further:
-        bounds = result.interval(level, covers=covers, simultaneous=simultaneous)
+        bounds = result.interval(confidence, covers=covers, simultaneous=simultaneous)
         coverage = bounds.coverage
-        error = 1 - level
+        error = 1 - confidence
     else:
         # The mechanism's own simultaneous intervals cover its items only; those that are derived
         # from them have a share of the error as well.
-        error = (1 - level) / (len(question.answers) + further)
+        error = (1 - confidence) / (len(question.answers) + further)
         bounds = result.interval(1 - error, covers=covers)
         method = f"{bounds.method}; Bonferroni over {len(question.answers) + further} estimates"
-        coverage = Coverage(level, covers, True, method)
+        coverage = Coverage(confidence, covers, True, method)
     noise = None
     # Of several groups together the noise is that of their weighted sum, which has no such
     # distribution.

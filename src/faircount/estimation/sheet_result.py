@@ -190,15 +190,15 @@ class QuestionnaireResult(ArrayValue):
         return self.estimates()
 
     def estimates(
-        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+        self, confidence: float = 0.95, *, covers: str = "users", simultaneous: bool = False
     ) -> tuple[QuestionEstimates, ...]:
         """Return the estimates of every question.
 
         `covers="users"`: privacy noise only, the truth being what these users answered.
         `covers="population"`: also the random draw of these users from a larger population.
-        `simultaneous`: all intervals of all questions cover at once with probability `level`.
+        `simultaneous`: all intervals of all questions cover at once with probability `confidence`.
         """
-        error = 1 - check_fraction("level", level)
+        error = 1 - check_fraction("confidence", confidence)
         check_choice("covers", covers, COVERS)
         if self.noise is not None:
             method = _METHODS[covers]
@@ -206,13 +206,13 @@ class QuestionnaireResult(ArrayValue):
                 method += BOTH_TABLES
             if simultaneous:
                 # All questions of a group share one radius, so nothing better than Bonferroni.
-                # `_rows` are those of 95%, which are as many as of any other level.
+                # `_rows` are those of 95%, which are as many as of any other confidence.
                 count = len(self._rows)
                 error /= count
                 method += f"; Bonferroni over {count} estimates"
-            coverage = Coverage(level, covers, simultaneous, method)
+            coverage = Coverage(confidence, covers, simultaneous, method)
             return self._estimate_sheet(self.noise, error, coverage)
-        return (self._estimate_votes(level, covers, simultaneous),)
+        return (self._estimate_votes(confidence, covers, simultaneous),)
 
     def _estimate_sheet(
         self, noise: SheetNoise, error: float, coverage: Coverage
@@ -240,11 +240,13 @@ class QuestionnaireResult(ArrayValue):
             return None
         return LeveledTables(self.mechanism, self.cells, self.included)
 
-    def _estimate_votes(self, level: float, covers: str, simultaneous: bool) -> QuestionEstimates:
+    def _estimate_votes(
+        self, confidence: float, covers: str, simultaneous: bool
+    ) -> QuestionEstimates:
         question = self._require_choice()
         # `frequencies` is never None here; the second call only tells the type checker so.
         counted = self.frequencies or self.count_votes()
-        rows, coverage = estimate_frequencies(counted, question, level, covers, simultaneous)
+        rows, coverage = estimate_frequencies(counted, question, confidence, covers, simultaneous)
         return QuestionEstimates(1, question, rows, coverage, self.requested["epsilon"])
 
     @property
@@ -262,10 +264,10 @@ class QuestionnaireResult(ArrayValue):
         raise ParameterError(f"there is no question {question!r:.60}")
 
     def to_dict(
-        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+        self, confidence: float = 0.95, *, covers: str = "users", simultaneous: bool = False
     ) -> dict[str, Any]:
         """Return plain values for JSON."""
-        found = self.estimates(level, covers=covers, simultaneous=simultaneous)
+        found = self.estimates(confidence, covers=covers, simultaneous=simultaneous)
         return {
             **plain.JSON_VERSION,
             **({"simulation": True} if self.simulation else {}),
@@ -275,7 +277,7 @@ class QuestionnaireResult(ArrayValue):
             "n": self.included,
             "users": self.included,
             "requested": self.requested,
-            "level": level,
+            "confidence": confidence,
             "simultaneous": simultaneous,
             "covers": covers,
             "questions": [question.to_dict() for question in found],
@@ -284,11 +286,7 @@ class QuestionnaireResult(ArrayValue):
             **(self._only_question(found[0]) if len(found) == 1 else {}),
             "about_consistent": CONSISTENT_IS_BIASED,
             "guarantee": self.guarantee.to_dict(),
-            **(
-                {}
-                if self.tables is None
-                else {"levels": self.tables.to_dict(self.guarantee, level)}
-            ),
+            **self._describe_levels(confidence),
             "again": REPETITION,
             "assumption": self.assumption,
             "validity": None if self.validity is None else self.validity.to_dict(),
@@ -296,11 +294,11 @@ class QuestionnaireResult(ArrayValue):
             **({} if self.record is None else {"record": self.record.to_dict()}),
         }
 
-    def _describe_levels(self, level: float) -> dict[str, Any]:
+    def _describe_levels(self, confidence: float) -> dict[str, Any]:
         """Return what the levels guarantee and tell; nothing where there are none."""
         if self.tables is None:
             return {}
-        return {"levels": self.tables.to_dict(self.guarantee, level)}
+        return {"levels": self.tables.to_dict(self.guarantee, confidence)}
 
     def _only_question(self, question: QuestionEstimates) -> dict[str, Any]:
         """Return the shares of the only question once more, as those of `Result` are written."""
@@ -322,13 +320,13 @@ class QuestionnaireResult(ArrayValue):
         }
 
     def to_frame(
-        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+        self, confidence: float = 0.95, *, covers: str = "users", simultaneous: bool = False
     ) -> Any:
         """Return a pandas DataFrame, one row per estimate; its `attrs` hold the guarantee."""
         names = ("answer", "measure", "estimate", "low", "high", "standard_error", "consistent")
         columns: dict[str, list[object]] = {name: [] for name in ("question", *names)}
         index = []
-        for question in self.estimates(level, covers=covers, simultaneous=simultaneous):
+        for question in self.estimates(confidence, covers=covers, simultaneous=simultaneous):
             for row in question.estimates:
                 index.append(question.number)
                 columns["question"].append(question.text)
@@ -342,12 +340,14 @@ class QuestionnaireResult(ArrayValue):
         }
         return plain.data_frame(columns, index, "number", attrs)
 
-    def plot(self, level: float = 0.95, *, covers: str = "users", consistent: bool = False) -> Any:
+    def plot(
+        self, confidence: float = 0.95, *, covers: str = "users", consistent: bool = False
+    ) -> Any:
         """Draw a chart per question, and return the matplotlib figure."""
         # Matplotlib is optional, so it is loaded by those who draw.
         from faircount.estimation.sheet_drawing import draw_questions
 
-        return draw_questions(self, level, covers, consistent=consistent)
+        return draw_questions(self, confidence, covers, consistent=consistent)
 
     @property
     def size(self) -> str:
@@ -389,19 +389,19 @@ class QuestionnaireResult(ArrayValue):
         return lines
 
     def statements(
-        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+        self, confidence: float = 0.95, *, covers: str = "users", simultaneous: bool = False
     ) -> list[tuple[str, str]]:
         """Return what the intervals cover, what is assumed and what is guaranteed, with labels."""
-        coverage = self.estimates(level, covers=covers, simultaneous=simultaneous)[0].coverage
+        coverage = self.estimates(confidence, covers=covers, simultaneous=simultaneous)[0].coverage
         scope = "all together" if simultaneous else "each"
         found = [
-            ("intervals", f"{plain.format_level(level)} {scope}; {coverage.method}"),
+            ("intervals", f"{plain.format_confidence(confidence)} {scope}; {coverage.method}"),
             ("assumes", self.assumption),
         ]
         if self.validity is not None and self.validity.proven:
             found.append(("reports", str(self.validity)))
         if self.tables is not None:
-            found += self.tables.statements(self.guarantee, level)
+            found += self.tables.statements(self.guarantee, confidence)
         claim = str(self.guarantee)
         found.append(("privacy", f"{claim}, {TOGETHER}" if len(self.questions) > 1 else claim))
         found.append(("running again", REPETITION))

@@ -119,17 +119,17 @@ class Trend:
 
     results: at least two
     names: of the surveys, in the same order
-    level: confidence of the intervals
+    confidence: confidence of the intervals
     covers: "users", or "population" to include the draw of those who responded
     """
 
     results: tuple[QuestionnaireResult, ...]
     names: tuple[str, ...]
-    level: float = 0.95
+    confidence: float = 0.95
     covers: str = "users"
 
     def __post_init__(self) -> None:
-        check_fraction("level", self.level)
+        check_fraction("confidence", self.confidence)
         check_choice("covers", self.covers, COVERS)
         if len(self.results) < 2:
             raise ParameterError("a trend compares at least two results")
@@ -153,7 +153,7 @@ class Trend:
     @cached_property
     def questions(self) -> tuple[QuestionTrend, ...]:
         """The questions that all results have."""
-        found = [result.estimates(self.level, covers=self.covers) for result in self.results]
+        found = [result.estimates(self.confidence, covers=self.covers) for result in self.results]
         trends = []
         for numbers in self._matches:
             series = tuple(rows[number] for rows, number in zip(found, numbers, strict=True))
@@ -185,7 +185,7 @@ class Trend:
         bounds = _combined_bounds(first, second)
         is_exact = False
         if self.covers == "users" and first.noise is not None and second.noise is not None:
-            low, high = bound_difference(first.noise, second.noise, 1 - self.level)
+            low, high = bound_difference(first.noise, second.noise, 1 - self.confidence)
             # The draw of people is not part of the noise's distribution, so this is for the people
             # who answered only.
             bounds = (difference + low, difference + high)
@@ -257,9 +257,11 @@ class Trend:
         """Return plain values for JSON."""
         document = {
             **plain.JSON_VERSION,
-            "level": self.level,
+            "confidence": self.confidence,
             "covers": self.covers,
-            "results": [result.to_dict(self.level, covers=self.covers) for result in self.results],
+            "results": [
+                result.to_dict(self.confidence, covers=self.covers) for result in self.results
+            ],
             "names": list(self.names),
             "questions": [trend.to_dict(self.names) for trend in self.questions],
             "left_out": list(self.left_out),
@@ -275,7 +277,9 @@ class Trend:
         """Return a pandas DataFrame, one row per survey and estimate."""
         rows = self.rows()
         columns = {name: [row[name] for row in rows] for name in rows[0]}
-        return plain.data_frame(columns, list(range(len(rows))), "row", {"level": self.level})
+        return plain.data_frame(
+            columns, list(range(len(rows))), "row", {"confidence": self.confidence}
+        )
 
     def plot(self) -> Any:
         """Draw a chart per question over time, with intervals, and return the figure."""
@@ -294,7 +298,7 @@ class Trend:
                 for label, row, estimate in trend_rows(trend, change):
                     words = describe_change(row, estimate)
                     lines.append(f"  {escape_controls(label)}: {words}")
-        lines.append(f"intervals: {plain.format_level(self.level)} each, {self.methods}")
+        lines.append(f"intervals: {plain.format_confidence(self.confidence)} each, {self.methods}")
         return "\n".join(lines)
 
     @property
@@ -331,11 +335,11 @@ def describe_change(change: RowChange, estimate: Estimate) -> str:
 def trend_of(
     results: Sequence[QuestionnaireResult],
     names: Sequence[str],
-    level: float = 0.95,
+    confidence: float = 0.95,
     covers: str = "users",
 ) -> Trend:
     """Compare results with the same questions over time."""
-    return Trend(tuple(results), tuple(names), level, covers)
+    return Trend(tuple(results), tuple(names), confidence, covers)
 
 
 def match_questions(*questionnaires: Questionnaire) -> list[tuple[int, ...]]:

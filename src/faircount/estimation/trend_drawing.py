@@ -56,7 +56,7 @@ def _draw_question(axes: Any, trend: Trend, question: QuestionTrend, words: Resu
     if has_shares:
         axes.set_ylim(bottom=lowest)
         write_ticks(axes.yaxis, words)
-        axes.set_ylabel(words.trend_axis(trend.level), size=9)
+        axes.set_ylabel(words.trend_axis(trend.confidence), size=9)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
 
 

@@ -60,7 +60,7 @@ def weighted_interval(
     sums: ArrayLike,
     groups: Sequence[WeightedGroup],
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     covers: str = "users",
     simultaneous: bool = False,
 ) -> Intervals:
@@ -69,7 +69,7 @@ def weighted_interval(
     `sums` are the decoded sums, one row per group; the weights of the groups must sum to one.
     `covers="population"`: the users are a random draw from a larger population. With weights by
     size it does not matter on what the choice of a group depends. `simultaneous`: all items are
-    covered at once with `level`.
+    covered at once with `confidence`.
     """
     check_choice("covers", covers, COVERS)
     table = _check_sums(sums, groups)
@@ -80,7 +80,9 @@ def weighted_interval(
         and _is_weighted_by_size(total)
         and all(group.channel.independent for group in groups)
     )
-    error = error_per_item(1 - check_fraction("level", level), items, simultaneous, independent)
+    error = error_per_item(
+        1 - check_fraction("confidence", confidence), items, simultaneous, independent
+    )
     searches, error, method = _choose_searches(table, total, covers, error)
     # The same for all searches: an interval is the set of truths that make this estimate plausible.
     estimates = sum(
@@ -94,7 +96,7 @@ def weighted_interval(
         method += f"; {'Sidak' if independent else 'Bonferroni'} over {items} items"
     scale = total.users if covers == "users" else _FINE * total.users
     low, high = np.array(bounds).T
-    return Intervals(low / scale, high / scale, float(level), covers, simultaneous, method)
+    return Intervals(low / scale, high / scale, float(confidence), covers, simultaneous, method)
 
 
 def _check_sums(sums: ArrayLike, groups: Sequence[WeightedGroup]) -> Floats:
@@ -167,7 +169,7 @@ def _search_population(
     bounds = []
     for row, group in zip(table, total.groups, strict=True):
         bounds.append(
-            interval(row, group.channel, group.users, level=1 - spent, covers="population")
+            interval(row, group.channel, group.users, confidence=1 - spent, covers="population")
         )
     searches = []
     for item in range(items):
@@ -225,11 +227,11 @@ def _narrow(table: Floats, total: WeightedSum, error: float) -> tuple[Ints, Ints
         # The division among the groups does not matter: no error is spent on it.
         everything = np.broadcast_to(sizes[:, None], table.shape)
         return np.zeros_like(everything), everything, error
-    level = 1 - NARROWING * error / sizes.size
+    confidence = 1 - NARROWING * error / sizes.size
     lows = []
     highs = []
     for row, group in zip(table, total.groups, strict=True):
-        bounds = interval(row, group.channel, group.users, level=level)
+        bounds = interval(row, group.channel, group.users, confidence=confidence)
         lows.append(bounds.low)
         highs.append(bounds.high)
     # Bounds are whole numbers of holders divided by the size; the product is rounded back.

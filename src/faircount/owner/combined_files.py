@@ -28,7 +28,7 @@ def save_combined(
     if kind == "csv":
         data = combined_csv(result, view)
     elif kind == "json":
-        document = result.to_dict(view.level, covers=view.covers)
+        document = result.to_dict(view.confidence, covers=view.covers)
         data = json.dumps(document, indent=2, allow_nan=False).encode() + b"\n"
     elif kind == "html":
         data = combined_page(result, view, CombinedWords(result, are_levels))
@@ -41,14 +41,14 @@ def combined_csv(result: CombinedResult, view: View) -> bytes:
     """One row per estimate: of all together in every way, and of every part by itself."""
     rows: list[tuple[object, ...]] = []
     head = (ALL, result.included, result.requested["epsilon"])
-    found = result.estimates(view.level, covers=view.covers)
+    found = result.estimates(view.confidence, covers=view.covers)
     for number, question in enumerate(found):
         asked = (question.number, question.text)
         for row in question.estimates:
             numbers = (row.estimate, row.low, row.high, row.consistent)
             rows.append(("uwa", "", *head, *asked, row.answer, row.measure, *numbers))
         for way, weighted in result.if_alike(number).items():
-            bounds = weighted.interval(view.level, covers=view.covers)
+            bounds = weighted.interval(view.confidence, covers=view.covers)
             columns = (weighted.estimates, bounds.low, bounds.high, weighted.consistent)
             lists = [column.tolist() for column in columns]
             for item, *numbers_of_item in zip(weighted.items, *lists, strict=True):
@@ -56,7 +56,7 @@ def combined_csv(result: CombinedResult, view: View) -> bytes:
                 rows.append((way, IF_ALIKE, *head, *asked, item, "share", *numbers_of_item))
     for name, part in result.parts.items():
         head = (name, part.included, promise_of(part)[0])
-        for question in part.estimates(view.level, covers=view.covers):
+        for question in part.estimates(view.confidence, covers=view.covers):
             for row in question.estimates:
                 numbers = (row.estimate, row.low, row.high, row.consistent)
                 asked = (question.number, question.text)
@@ -75,7 +75,7 @@ def combined_page(result: CombinedResult, view: View, words: CombinedWords) -> b
     sections.append(f"<h2>{escape_html(words.text('parts_heading'))}</h2>")
     sections.append(_table(words.parts()))
     sections.append(f"<p>{escape_html(words.text('public'))}</p>")
-    return result_page(result, view.level, view.covers, sections)
+    return result_page(result, view.confidence, view.covers, sections)
 
 
 def _weighted_section(number: int, view: View, words: CombinedWords) -> list[str]:

@@ -139,14 +139,16 @@ class CombinedResult(QuestionnaireResult):
             return None
         return replace(mechanism, users=self.included).expected_errors(self.included)[0]
 
-    def _estimate_votes(self, level: float, covers: str, simultaneous: bool) -> QuestionEstimates:
+    def _estimate_votes(
+        self, confidence: float, covers: str, simultaneous: bool
+    ) -> QuestionEstimates:
         question = self._require_choice()
         counted = self._counted[0]
-        rows, coverage = estimate_frequencies(counted, question, level, covers, simultaneous)
+        rows, coverage = estimate_frequencies(counted, question, confidence, covers, simultaneous)
         return QuestionEstimates(1, question, rows, coverage, self.requested["epsilon"])
 
     def to_dict(
-        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+        self, confidence: float = 0.95, *, covers: str = "users", simultaneous: bool = False
     ) -> dict[str, Any]:
         """Return plain values for JSON."""
         parts = []
@@ -167,14 +169,14 @@ class CombinedResult(QuestionnaireResult):
             )
         numbers = range(len(self.questionnaire))
         return {
-            **super().to_dict(level, covers=covers, simultaneous=simultaneous),
+            **super().to_dict(confidence, covers=covers, simultaneous=simultaneous),
             "weighting": "uwa",
             "column": self.column,
             "parts": parts,
-            "combined": [self._ways_to_dict(number, level, covers) for number in numbers],
+            "combined": [self._ways_to_dict(number, confidence, covers) for number in numbers],
         }
 
-    def _ways_to_dict(self, number: int, level: float, covers: str) -> dict[str, Any]:
+    def _ways_to_dict(self, number: int, confidence: float, covers: str) -> dict[str, Any]:
         """What stands beside the headline of one question."""
         found: dict[str, Any] = {
             "number": number + 1,
@@ -199,7 +201,7 @@ class CombinedResult(QuestionnaireResult):
         }
         found["if_alike"] = []
         for way, weighted in self.if_alike(number).items():
-            plain = weighted.to_dict(level, covers=covers)
+            plain = weighted.to_dict(confidence, covers=covers)
             found["if_alike"].append(
                 {
                     "weighting": way,

@@ -133,14 +133,14 @@ class CombinedWords:
         if made is None:
             return None
         words = words_of(self.result)
-        bounds = made.interval(view.level, covers=view.covers)
+        bounds = made.interval(view.confidence, covers=view.covers)
         digits = decimals_for(bounds)
         rows = []
         columns = (made.estimates.tolist(), bounds.low.tolist(), bounds.high.tolist())
         for item, estimate, low, high in zip(made.items, *columns, strict=True):
             span = words.range(low, high, digits)
             rows.append([str(item), words.percent(estimate, digits), span])
-        headings = [words.answer, words.estimate, words.interval_heading(view.level)]
+        headings = [words.answer, words.estimate, words.interval_heading(view.confidence)]
         return headings, rows
 
     def ways(self, number: int) -> Table:

@@ -49,12 +49,12 @@ PRIVACY = ("guarantee", "promised_epsilon", "promised_delta")
 class View:
     """How a result is shown.
 
-    level: confidence of the intervals
+    confidence: confidence of the intervals
     covers: "users", or "population" to include the draw of those who responded
     consistent: figures show the consistent frequencies
     """
 
-    level: float = 0.95
+    confidence: float = 0.95
     covers: str = "users"
     consistent: bool = False
 
@@ -67,7 +67,7 @@ def plain_result(result: QuestionnaireResult, view: View = DEFAULT) -> dict[str,
 
     The privacy is the one that the aggregator signed.
     """
-    document = result.to_dict(view.level, covers=view.covers)
+    document = result.to_dict(view.confidence, covers=view.covers)
     if result.record is not None:
         document["survey"] = result.record.survey
         document["invited"] = result.record.invited
@@ -115,12 +115,12 @@ def export_result(result: QuestionnaireResult, kind: str, view: View = DEFAULT) 
     if kind == "xlsx":
         return _workbook(result, view)
     if kind == "html":
-        return result_page(result, view.level, view.covers)
+        return result_page(result, view.confidence, view.covers)
     # Through a file: what describes a figure is written into it after it was drawn.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"result.{kind}")
         check_file(path)
-        save_questions(result, path, view.level, view.covers, consistent=view.consistent)
+        save_questions(result, path, view.confidence, view.covers, consistent=view.consistent)
         return path.read_bytes()
 
 
@@ -144,14 +144,14 @@ def facts_about(result: QuestionnaireResult, view: View = DEFAULT) -> list[tuple
     """Everything that belongs to the numbers, as labels and texts."""
     words = words_of(result)
     facts = list(words.record_lines(result.record)) if result.record is not None else []
-    found = result.estimates(view.level, covers=view.covers)
-    facts.append((words.intervals, words.interval_text(view.level, found[0].coverage)))
+    found = result.estimates(view.confidence, covers=view.covers)
+    facts.append((words.intervals, words.interval_text(view.confidence, found[0].coverage)))
     facts += [(words.sum, note) for note in filter(None, map(words.sum_note, found))]
     facts.append((words.guarantee, words.claim(result.guarantee)))
     facts.append((words.in_words, words.sentence(result.guarantee)))
     facts += [("", f"{line}.") for line in sheet_words_of(result).privacy_lines(result)]
     levels = level_words(words.language)
-    facts += [(levels.title, f"{line}.") for line in levels.lines(result, view.level)]
+    facts += [(levels.title, f"{line}.") for line in levels.lines(result, view.confidence)]
     if result.validity is not None:
         facts.append((words.reports, words.statement(result)))
     facts.append((words.running_again, words.repetition))
@@ -164,7 +164,7 @@ def _workbook(result: QuestionnaireResult, view: View) -> bytes:
     sheet = book.active
     words = sheet_words_of(result)
     sheet.title = words.general.result
-    found = result.estimates(view.level, covers=view.covers)
+    found = result.estimates(view.confidence, covers=view.covers)
     # The question stands above the numbers too, for whoever copies only this sheet.
     if result.record is not None:
         _add_lines(sheet, [result.record.question, words.general.dates(result.record), ""])

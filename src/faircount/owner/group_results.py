@@ -134,9 +134,9 @@ class GroupResults:
         """The texts of this language."""
         return _WORDS.get(self.language, _WORDS["en"])
 
-    def table(self, question: int, level: float = 0.95) -> list[tuple[str, list[str]]]:
+    def table(self, question: int, confidence: float = 0.95) -> list[tuple[str, list[str]]]:
         """Every estimate of a question, from 0, as its label and a text per group."""
-        columns = [self._column(group, question, level) for group in self.groups]
+        columns = [self._column(group, question, confidence) for group in self.groups]
         labels: list[str] = []
         for found in columns:
             # All groups have the same questions, but one that is not shown has no labels.
@@ -154,11 +154,11 @@ class GroupResults:
             rows.append((label, cells))
         return rows
 
-    def _column(self, group: GroupResult, question: int, level: float) -> dict[str, str]:
+    def _column(self, group: GroupResult, question: int, confidence: float) -> dict[str, str]:
         if group.result is None or not group.is_shown(question):
             return {}
         words = sheet_words_of(group.result)
-        found = group.result.estimates(level)[question]
+        found = group.result.estimates(confidence)[question]
         return {words.label(found, row): _span(words, found, row) for row in found.estimates}
 
     def _missing(self, group: GroupResult, question: int) -> str:
@@ -192,7 +192,7 @@ class GroupResults:
                     return [sheet_words_of(group.result).general.outside_note]
         return []
 
-    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
         """Plain values for JSON; estimates that tell nothing are left out."""
         groups = []
         for group in self.groups:
@@ -204,16 +204,21 @@ class GroupResults:
                 facts["guarantee"] = group.result.guarantee.to_dict()
                 facts["questions"] = [
                     self._describe(group, number, found)
-                    for number, found in enumerate(group.result.estimates(level))
+                    for number, found in enumerate(group.result.estimates(confidence))
                 ]
             groups.append(facts)
-        return {**plain.JSON_VERSION, "column": self.column, "level": level, "groups": groups}
+        return {
+            **plain.JSON_VERSION,
+            "column": self.column,
+            "confidence": confidence,
+            "groups": groups,
+        }
 
-    def to_csv(self, level: float = 0.95) -> bytes:
+    def to_csv(self, confidence: float = 0.95) -> bytes:
         """One row per group and estimate; a question that tells nothing has a row that says so."""
         rows: list[tuple[object, ...]] = []
         for group in self.groups:
-            found = () if group.result is None else group.result.estimates(level)
+            found = () if group.result is None else group.result.estimates(confidence)
             counted = None if group.result is None else group.result.included
             for number, question in enumerate(found):
                 head = (group.name, group.invited, counted, question.number, question.text)

@@ -52,7 +52,7 @@ def html_document(language: str, title: str, body: str) -> bytes:
 
 
 def result_page(
-    result: QuestionnaireResult, level: float, covers: str, further: Sequence[str] = ()
+    result: QuestionnaireResult, confidence: float, covers: str, further: Sequence[str] = ()
 ) -> bytes:
     """The page of a result: bars with intervals per question, and all that belongs to them.
 
@@ -61,7 +61,7 @@ def result_page(
     sheet_words = sheet_words_of(result)
     words = sheet_words.general
     levels = level_words(words.language)
-    found = result.estimates(level, covers=covers)
+    found = result.estimates(confidence, covers=covers)
     record = result.record
     title = words.result if record is None else record.question
     parts = [f"<h1>{escape_html(title)}</h1>"]
@@ -79,14 +79,14 @@ def result_page(
             parts.append(_table(question, question.alike, sheet_words))
         note = words.sum_note(question)
         parts += [] if note is None else [f"<p class=soft>{escape_html(note)}</p>"]
-    notes = [f"{words.intervals}: {words.interval_text(level, found[0].coverage)}."]
+    notes = [f"{words.intervals}: {words.interval_text(confidence, found[0].coverage)}."]
     if any(question.has_outside for question in found):
         notes.insert(0, f"{words.outside_note}.")
     parts += [f"<p class=soft>{escape_html(note)}</p>" for note in notes]
     parts += further
     warning = words.servers(record) if record is not None and record.one_operator else ""
     parts += _privacy(result.guarantee, words, warning, sheet_words.privacy_lines(result))
-    about_levels = levels.lines(result, level)
+    about_levels = levels.lines(result, confidence)
     if about_levels:
         parts.append(f"<h2>{escape_html(levels.title)}</h2>")
         parts += [f"<p>{escape_html(line)}.</p>" for line in about_levels]
@@ -154,7 +154,7 @@ def _table(question: QuestionEstimates, shown: Sequence[Estimate], words: SheetW
     general = words.general
     headings = (
         f"<th>{general.answer}</th><th class=number>{general.estimate}</th>"
-        f"<th class=number>{general.interval_heading(question.coverage.level)}</th>"
+        f"<th class=number>{general.interval_heading(question.coverage.confidence)}</th>"
         f"<th class=number>{general.consistent}</th><th class=bar></th>"
     )
     return f"<table><thead><tr>{headings}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

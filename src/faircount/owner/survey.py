@@ -436,11 +436,11 @@ class Survey:
 
         return repeat(self, folder, question, open_for)
 
-    def trend(self, *others: "Survey", level: float = 0.95, covers: str = "users") -> "Trend":
+    def trend(self, *others: "Survey", confidence: float = 0.95, covers: str = "users") -> "Trend":
         """Compare the result of this survey with later ones, in the order of time.
 
         others: surveys with the same answers to choose from
-        level, covers: as in `QuestionnaireResult.estimates`
+        confidence, covers: as in `QuestionnaireResult.estimates`
         """
         from faircount.owner.combining import finished_result
 
@@ -449,7 +449,7 @@ class Survey:
         results = [
             finished_result(str(survey.folder.path), survey, "compare") for survey in surveys
         ]
-        return trend_of(results, names, level, covers)
+        return trend_of(results, names, confidence, covers)
 
     def label(self) -> "PrivacyLabel":
         """Compute what the survey promises, as a document for programs and for participants."""

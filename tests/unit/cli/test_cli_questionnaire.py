@@ -75,7 +75,7 @@ def test_json_has_all_questions(files: tuple[str, str]) -> None:
         (["--column", "site", "--epsilon", "1"], "--column is not for a questionnaire"),
         (["--covers", "population", "--epsilon", "1"], "--covers is not for a questionnaire"),
         ([], "give --epsilon"),
-        (["--epsilon", "1", "--level", "2"], "level must lie"),
+        (["--epsilon", "1", "--confidence", "2"], "confidence must lie"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(

@@ -260,7 +260,7 @@ def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
         ),
         (f"{RUN} --epsilon 0.01", "do not run this: laplace has a 95% error"),
         (f"{RUN} --groups level --public-groups --levels strict=1", "'open' has no epsilon"),
-        (f"{RUN} --epsilon 1 --level 1.5", "level must lie strictly between 0 and 1"),
+        (f"{RUN} --epsilon 1 --confidence 1.5", "confidence must lie strictly between 0 and 1"),
         (
             f"{RUN} --epsilon 1 --mechanism dpds",
             "dpds: needs a floor of 80 holders per item (--floor 80",
@@ -316,7 +316,7 @@ def test_noise_of_servers_is_said_to_be_drawn_without_them(call: Call) -> None:
 
 
 def test_a_confidence_in_percent_is_told_how_to_write_it(call: Call) -> None:
-    assert "not 95: write 0.95 for 95%" in call(f"{RUN} --epsilon 1 --level 95").stderr
+    assert "not 95: write 0.95 for 95%" in call(f"{RUN} --epsilon 1 --confidence 95").stderr
 
 
 @pytest.mark.parametrize("name", ["nofile.txt", "lists/cities"])

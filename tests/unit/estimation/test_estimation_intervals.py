@@ -74,14 +74,14 @@ def blaker(table, error):
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_users_interval_is_the_inverted_distribution(name, level):
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_users_interval_is_the_inverted_distribution(name, confidence):
     channel, n = CHANNELS[name], 37
     sums, table = distribution_table(channel, n)
     sampling = channel.noise is None and not channel.miss
-    accepted = (blaker if sampling else equal_tailed)(table, 1 - level)
+    accepted = (blaker if sampling else equal_tailed)(table, 1 - confidence)
     some, low, high = hull(accepted)
-    found = interval(sums, channel, n, level=level)
+    found = interval(sums, channel, n, confidence=confidence)
     likely = some & (table.max(axis=0) > 1e-9)  # sums that can happen
     np.testing.assert_allclose(found.low[likely] * n, low[likely], atol=1e-9)
     np.testing.assert_allclose(found.high[likely] * n, high[likely], atol=1e-9)
@@ -172,7 +172,7 @@ def test_sidak_holds_for_all_items_at_once():
 def test_bonferroni_where_items_depend():
     grr, n = CHANNELS["grr"], 100
     made = interval([20] * 5, grr, n, simultaneous=True)
-    single = interval([20] * 5, grr, n, level=0.99)
+    single = interval([20] * 5, grr, n, confidence=0.99)
     np.testing.assert_array_equal(made.low, single.low)
     assert "Bonferroni over 5 items" in made.method
     for other in (
@@ -195,12 +195,12 @@ def test_shares_of_the_error(error, items):
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 60), st.floats(0.5, 0.97))
-def test_intervals_are_nested(count, level):
+def test_intervals_are_nested(count, confidence):
     for name, channel in CHANNELS.items():
         for covers in ("users", "population"):
             inner, outer = (
-                interval([count], channel, 60, level=wanted, covers=covers)
-                for wanted in (level, level + 0.02)
+                interval([count], channel, 60, confidence=wanted, covers=covers)
+                for wanted in (confidence, confidence + 0.02)
             )
             assert outer.low[0] <= inner.low[0] + 1e-8, name
             assert outer.high[0] >= inner.high[0] - 1e-8, name
@@ -248,7 +248,7 @@ def test_score_and_exact_intervals_agree_at_the_change(monkeypatch):
 
 def test_what_cannot_be_used_is_refused():
     laplace = CHANNELS["laplace"]
-    for bad in ({"covers": "everyone"}, {"estimator": "mean"}, {"level": 1.0}):
+    for bad in ({"covers": "everyone"}, {"estimator": "mean"}, {"confidence": 1.0}):
         with pytest.raises(ParameterError):
             interval([1, 2], Channel(0.4), 10, **bad)
     for channel in (laplace, CHANNELS["oue"]):
@@ -263,12 +263,14 @@ def test_what_cannot_be_used_is_refused():
         interval([3], Channel(0.5, 0.2, noise=geometric()), 10)
 
 
-@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
-def test_intervals_are_not_turned_inside_out(level: float) -> None:
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
+def test_intervals_are_not_turned_inside_out(confidence: float) -> None:
     """Where noise is far below 1/2, there may be no whole number that explains a sum."""
     made = fc.DPDG(items=3, users=3, epsilon=30.0, delta=1e-3, share="printed")
     distribution = made.noise(3)
     for holders in (0, 1, 3):
-        bounds = intervals.interval(distribution.values + holders, made.channel(3), 3, level=level)
+        bounds = intervals.interval(
+            distribution.values + holders, made.channel(3), 3, confidence=confidence
+        )
         assert np.all(bounds.low <= bounds.high)
-        assert distribution.pmf @ bounds.contains(holders / 3) >= level
+        assert distribution.pmf @ bounds.contains(holders / 3) >= confidence

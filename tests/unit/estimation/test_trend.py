@@ -54,8 +54,8 @@ def geometric(scale: float, size: int) -> NoiseDistribution:
     return NoiseDistribution(-size, weights / weights.sum())
 
 
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
-def test_exact_intervals_hold_as_often_as_they_say(level: float) -> None:
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95])
+def test_exact_intervals_hold_as_often_as_they_say(confidence: float) -> None:
     """Every pair of noises is enumerated: coverage is computed, not sampled."""
     before = geometric(2.0, 40)
     after = geometric(3.0, 60)
@@ -67,11 +67,11 @@ def test_exact_intervals_hold_as_often_as_they_say(level: float) -> None:
         # The bounds move with the difference, so they are computed once.
         if not covered and (first, second) == (0, 0):
             noises = (EstimateNoise(before, 1 / users[0]), EstimateNoise(after, 1 / users[1]))
-            low, high = bound_difference(*noises, 1 - level)
+            low, high = bound_difference(*noises, 1 - confidence)
         if noisy + low <= truth + 1e-12 and truth <= noisy + high + 1e-12:
             covered += before.pmf[first] * after.pmf[second]
-    assert level <= covered + 1e-9
-    assert covered < level + 0.03
+    assert confidence <= covered + 1e-9
+    assert covered < confidence + 0.03
 
 
 def test_a_trend_has_every_step_and_the_whole_way() -> None:

@@ -165,21 +165,21 @@ def test_one_group_is_nearly_the_survey_alone() -> None:
 
 
 def test_all_items_at_once() -> None:
-    """Sidak where nothing links the items, else Bonferroni: as single intervals of that level."""
+    """Sidak where nothing links the items, else Bonferroni: as single intervals of that confidence."""
     by_size, weighted = (
         parts_of("dpds, levels 0.5 and 0.6", weights) for weights in ("uwa", "vwa")
     )
     sums = np.array([[5, 1, 0], [4, 2, 0]])
-    for parts, level, word in (
+    for parts, confidence, word in (
         (by_size, 0.95 ** (1 / 3), "Sidak"),
         (weighted, 1 - 0.05 / 3, "Bonferroni"),
     ):
         made = weighted_interval(sums, parts, simultaneous=True)
-        single = weighted_interval(sums, parts, level=level)
+        single = weighted_interval(sums, parts, confidence=confidence)
         np.testing.assert_array_equal(made.low, single.low)
         np.testing.assert_array_equal(made.high, single.high)
         assert f"{word} over 3 items" in made.method
-        assert made.level == 0.95
+        assert made.confidence == 0.95
     grr = weighted_interval(sums, parts_of("grr", "uwa"), simultaneous=True)
     assert "Bonferroni" in grr.method
 

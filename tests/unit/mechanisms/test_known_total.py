@@ -74,9 +74,9 @@ def test_long_distributions_are_transformed_with_the_same_result() -> None:
     ],
     ids=["two", "uneven", "halves", "four"],
 )
-@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
 def test_every_interval_covers_by_enumeration(
-    distribution: NoiseDistribution, counts: tuple, level: float
+    distribution: NoiseDistribution, counts: tuple, confidence: float
 ) -> None:
     """All outcomes of a survey: the probability that the interval holds the true count."""
     truth = np.array(counts)
@@ -85,13 +85,13 @@ def test_every_interval_covers_by_enumeration(
         truth + vectors,
         Channel(1.0, noise=distribution),
         int(truth.sum()),
-        level=level,
+        confidence=confidence,
         known_total=True,
     )
     covered = made.contains(truth / truth.sum())
-    assert (weights @ covered >= level - 1e-12).all()
+    assert (weights @ covered >= confidence - 1e-12).all()
     # Intervals that covered much more than they say would be too wide; noise is coarse here.
-    least, most = fit_noise(distribution, truth.size).quantiles((1 - level) / 2)
+    least, most = fit_noise(distribution, truth.size).quantiles((1 - confidence) / 2)
     errors = vectors - vectors.mean(axis=1, keepdims=True)
     inside = (errors >= least - 1e-9) & (errors <= most + 1e-9)
     # An interval is also cut to [0, n], where its end may be the truth.

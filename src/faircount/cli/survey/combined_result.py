@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from faircount.cli.options import COVERS, FILE, JSON, LEVEL, SURVEY_FOLDER
+from faircount.cli.options import CONFIDENCE, COVERS, FILE, JSON, SURVEY_FOLDER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     help="Declare that nobody was invited to two of the surveys; needed where a folder does not "
     "say who was invited.",
 )
-@LEVEL
+@CONFIDENCE
 @COVERS
 @click.option("--csv", type=FILE, help="Write a table for programs.")
 @click.option("--xlsx", type=FILE, help="Write a spreadsheet of the headline.")
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def combine_command(
     folders: tuple[Path, ...],
     disjoint: bool,
-    level: float,
+    confidence: float,
     covers: str,
     as_json: bool,
     **files: Path | None,
@@ -49,8 +49,8 @@ def combine_command(
     from faircount.owner.exports import View
     from faircount.owner.survey import Survey
 
-    check_fraction("level", level)
-    view = View(level, covers)
+    check_fraction("confidence", confidence)
+    view = View(confidence, covers)
     result = combine_surveys([Survey.at(folder) for folder in folders], disjoint=disjoint)
     deliver_combined(result, view, as_json, files, are_levels=False)
 
@@ -73,7 +73,7 @@ def deliver_combined(
     for target in targets:
         save_combined(result, target, view, are_levels=are_levels)
     if as_json:
-        print_json(result.to_dict(view.level, covers=view.covers))
+        print_json(result.to_dict(view.confidence, covers=view.covers))
         return
     _show(console(), result, view, are_levels)
     for target in targets:
@@ -86,7 +86,7 @@ def _show(out: "Console", result: "CombinedResult", view: "View", are_levels: bo
     from faircount.owner.combined_texts import CombinedWords
 
     words = CombinedWords(result, are_levels)
-    show_questions(out, result, view.level, view.covers)
+    show_questions(out, result, view.confidence, view.covers)
     # Between the headline and what depends on a condition, so that nobody mixes them up.
     out.print(f"\n{words.text('headline')}", markup=False)
     several = len(result.questionnaire) > 1

@@ -34,7 +34,7 @@ def show_groups(
             f"--{others[0]} is for one group: give the folder of a group, or --csv for all of them"
         )
     results = grouped.result(wait=wait)
-    level = view.level
+    confidence = view.confidence
     if grouped.levels is not None and results.is_complete:
         deliver_combined(results.combine(), view, as_json, files, are_levels=True)
         return
@@ -49,11 +49,11 @@ def show_groups(
         )
     table = files.get("csv")
     if table is not None:
-        write_durably(table, results.to_csv(level), PUBLIC)
+        write_durably(table, results.to_csv(confidence), PUBLIC)
     if as_json:
-        print_json(results.to_dict(level))
+        print_json(results.to_dict(confidence))
     else:
-        _show(console(), results, level)
+        _show(console(), results, confidence)
         if grouped.levels is not None:
             click.echo("Not every level has a result, so they are not combined.")
         if table is not None:
@@ -62,10 +62,10 @@ def show_groups(
         raise click.exceptions.Exit(INCOMPLETE)
 
 
-def _show(out: "Console", results: "GroupResults", level: float) -> None:
+def _show(out: "Console", results: "GroupResults", confidence: float) -> None:
     from faircount.cli.show import cell, make_table
     from faircount.core.domain import escape_controls
-    from faircount.core.plain import format_level
+    from faircount.core.plain import format_confidence
 
     headings = []
     for group in results.groups:
@@ -76,7 +76,7 @@ def _show(out: "Console", results: "GroupResults", level: float) -> None:
         assert asked is not None  # noqa: S101 - without questions the loop has no round
         out.print()
         out.print(cell(f"{number + 1}. {asked.questions[number].text}"), style="bold")
-        rows = results.table(number, level)
+        rows = results.table(number, confidence)
         # A terminal is not wide enough for many groups beside each other.
         for start in range(0, len(headings), GROUPS_IN_A_ROW):
             part = slice(start, start + GROUPS_IN_A_ROW)
@@ -87,8 +87,8 @@ def _show(out: "Console", results: "GroupResults", level: float) -> None:
         out.print(f"{escape_controls(reason)}.", markup=False)
     out.print(
         f"Numbers in parentheses beside a group: people counted, of those invited; beside an "
-        f"estimate: its {format_level(level)} interval. Two groups differ clearly where their "
-        "intervals do not overlap.",
+        f"estimate: its {format_confidence(confidence)} interval. Two groups differ clearly where "
+        "their intervals do not overlap.",
         markup=False,
     )
     out.print(

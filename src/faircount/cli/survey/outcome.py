@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import COVERS, FILE, JSON, LEVEL, SURVEY_FOLDER
+from faircount.cli.options import CONFIDENCE, COVERS, FILE, JSON, SURVEY_FOLDER
 from faircount.cli.survey.each_group import each_group
 from faircount.core.errors import ParameterError
 
@@ -95,7 +95,7 @@ def receipts_command(folder: Path, out: Path | None) -> None:
 @click.command("result")
 @click.argument("folder", type=SURVEY_FOLDER)
 @click.option("--wait", is_flag=True, help="Wait until there is a result.")
-@LEVEL
+@CONFIDENCE
 @COVERS
 @click.option(
     "--consistent", is_flag=True, help="Draw the consistent frequencies, which sum to 100%."
@@ -108,7 +108,7 @@ def receipts_command(folder: Path, out: Path | None) -> None:
 def result_command(
     folder: Path,
     wait: bool,
-    level: float,
+    confidence: float,
     covers: str,
     consistent: bool,
     as_json: bool,
@@ -134,12 +134,12 @@ def result_command(
     from faircount.owner.survey import Survey
     from faircount.protocol.wire.messages import Aborted, Reason
 
-    check_fraction("level", level)
+    check_fraction("confidence", confidence)
     if is_grouped(folder):
-        show_groups(folder, View(level, covers, consistent), wait, as_json, files)
+        show_groups(folder, View(confidence, covers, consistent), wait, as_json, files)
         return
     targets = check_targets(files)
-    view = View(level, covers, consistent)
+    view = View(confidence, covers, consistent)
     survey = Survey.at(folder)
     try:
         # Without --wait the answer comes at once, and a spinner would only flicker.
@@ -162,7 +162,7 @@ def result_command(
     if as_json:
         print_json(plain_result(result, view))
         return
-    show_questions(console(), result, level, covers)
+    show_questions(console(), result, confidence, covers)
     for target in targets:
         click.echo(f"Written to {target}")
 

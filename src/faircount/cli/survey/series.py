@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from faircount.cli.options import COVERS, FILE, FOLDER, JSON, LEVEL, SURVEY_FOLDER
+from faircount.cli.options import CONFIDENCE, COVERS, FILE, FOLDER, JSON, SURVEY_FOLDER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,14 +43,14 @@ def repeat_command(
 
 @click.command("trend")
 @click.argument("folders", type=SURVEY_FOLDER, nargs=-1, required=True)
-@LEVEL
+@CONFIDENCE
 @COVERS
 @click.option("--csv", "csv_file", type=FILE, help="Write a table for programs.")
 @click.option("--plot", type=FILE, help="Draw the shares over time (PNG, SVG, PDF).")
 @JSON
 def trend_command(
     folders: tuple[Path, ...],
-    level: float,
+    confidence: float,
     covers: str,
     csv_file: Path | None,
     plot: Path | None,
@@ -74,7 +74,7 @@ def trend_command(
         check_figure(plot)
     # In the order given, and not by date: whoever compares two designs has no order of time.
     first, *others = [Survey.at(folder) for folder in folders]
-    trend = first.trend(*others, level=level, covers=covers)
+    trend = first.trend(*others, confidence=confidence, covers=covers)
     if csv_file is not None:
         rows = trend.rows()
         # All rows have the same keys in the same order, since one function makes them.
@@ -93,7 +93,7 @@ def trend_command(
 def _show(trend: "Trend") -> None:
     from faircount.cli.show import cell, console
     from faircount.core.domain import escape_controls
-    from faircount.core.plain import format_level
+    from faircount.core.plain import format_confidence
 
     out = console()
     for number, question in enumerate(trend.questions):
@@ -104,8 +104,8 @@ def _show(trend: "Trend") -> None:
         _show_question(out, trend, question)
     for title in trend.left_out:
         out.print(f"\nNot in all of these surveys: {escape_controls(title)}", markup=False)
-    level = format_level(trend.level)
-    out.print(f"\nIntervals: {level} each; {trend.methods}.", markup=False)
+    confidence = format_confidence(trend.confidence)
+    out.print(f"\nIntervals: {confidence} each; {trend.methods}.", markup=False)
     out.print("The privacy losses of all surveys of the same people add up.", markup=False)
 
 

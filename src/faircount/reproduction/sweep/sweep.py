@@ -63,11 +63,11 @@ class Measured:
             raise ParameterError("a standard error needs at least 2 runs")
         return float(self._statistic(name).std(ddof=1)) / math.sqrt(self.runs)
 
-    def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
+    def interval(self, name: str, confidence: float = 0.95) -> tuple[float, float]:
         """Student's confidence interval of the expected value."""
         from scipy.special import stdtrit
 
-        quantile = float(stdtrit(self.runs - 1, (1 + check_fraction("level", level)) / 2))
+        quantile = float(stdtrit(self.runs - 1, (1 + check_fraction("confidence", confidence)) / 2))
         half_width = quantile * self.standard_error(name)
         return self.mean(name) - half_width, self.mean(name) + half_width
 

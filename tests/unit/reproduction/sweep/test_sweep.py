@@ -158,7 +158,7 @@ def test_mean_standard_error_and_interval():
         measured.mean("bias")
     with pytest.raises(ParameterError, match="at least 2 runs"):
         Measured({}, 1, {"error": values[:1]}).interval("error")
-    with pytest.raises(ParameterError, match="level"):
+    with pytest.raises(ParameterError, match="confidence"):
         measured.interval("error", 1.5)
 
 

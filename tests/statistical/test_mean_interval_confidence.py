@@ -1,4 +1,4 @@
-"""Intervals of PM's means hold at levels above 95%, where the skewness of few reports matters most.
+"""Intervals of PM's means hold at a confidence above 95%, where the skewness of few reports matters most.
 
 20,000 runs. An interval that holds with probability 0.999 misses 43 times or more with probability
 2e-6; Student's interval alone misses more than 50 times.
@@ -12,7 +12,7 @@ from faircount.estimation.mean_intervals import mean_interval, reports_interval
 from faircount.mechanisms.local_mean import PM, ReportSums
 
 RUNS = 20_000
-LEVEL = 0.999
+CONFIDENCE = 0.999
 ALMOST_SURE = 2e-6
 
 
@@ -32,14 +32,14 @@ def test_an_interval_at_999_holds_where_few_reports_are_uninformed(
         sums = ReportSums(int(total), int(squares))
         estimate = mechanism.estimate(sums, users)
         noise = mechanism.noise_variance(sums, users)
-        low, high = mean_interval(estimate, noise, users, level=LEVEL)
+        low, high = mean_interval(estimate, noise, users, confidence=CONFIDENCE)
         if low <= value <= high:
             continue
         # The interval in use contains Student's, so the others need not be computed.
         student_misses += 1
-        low, high = reports_interval(mechanism, sums, users, level=LEVEL)
+        low, high = reports_interval(mechanism, sums, users, confidence=CONFIDENCE)
         misses += not low <= value <= high
-    most = binom.isf(ALMOST_SURE, RUNS, 1 - LEVEL)
+    most = binom.isf(ALMOST_SURE, RUNS, 1 - CONFIDENCE)
     assert misses <= most
     assert student_misses > most
 
