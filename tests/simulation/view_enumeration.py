@@ -230,17 +230,31 @@ class ViewEnumerator:
     ) -> Views:
         """The exact distribution of every view for these answers."""
         parties: list[Any] = [Party.CLIENT, Party.COORDINATOR, Party.AGGREGATOR, *coalitions]
-        distributions: list[Distribution] = [{} for _ in parties]
+        # Views are long tuples: each is hashed once here, and counted by its number.
+        numbers: list[dict[Hashable, int]] = [{} for _ in parties]
 
         def run(chance: Chance) -> Hashable:
             self.start(chance, answers)
             scenario(self)
-            return tuple(self.observer(party).view(self.ideal) for party in parties)
+            found = list[int]()
+            for party, known in zip(parties, numbers, strict=True):
+                view = self.observer(party).view(self.ideal)
+                found.append(known.setdefault(view, len(known)))
+            return tuple(found)
 
-        for views, weight in every_run(run).items():
-            assert isinstance(views, tuple)
-            for distribution, view in zip(distributions, views, strict=True):
-                distribution[view] = distribution.get(view, Fraction(0)) + weight
+        joint = every_run(run)
+        scale = math.lcm(*(weight.denominator for weight in joint.values()))
+        weights = [[0] * len(known) for known in numbers]
+        for found, weight in joint.items():
+            assert isinstance(found, tuple)
+            scaled = weight.numerator * (scale // weight.denominator)
+            for sums, number in zip(weights, found, strict=True):
+                sums[number] += scaled
+        # A dictionary has its keys in the order in which they were numbered.
+        distributions: list[Distribution] = []
+        for known, sums in zip(numbers, weights, strict=True):
+            probabilities = (Fraction(number, scale) for number in sums)
+            distributions.append(dict(zip(known, probabilities, strict=True)))
         return Views(
             distributions[0],
             distributions[1],

@@ -13,6 +13,7 @@ the look-ups.
 """
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
@@ -48,15 +49,16 @@ class Chance:
 
     A draw has a name, and gives the same outcome whenever it is asked for within the run. `path`
     holds the outcome of each draw in the order of the first questions; draws beyond its end take
-    their first outcome, and are appended.
+    their first outcome, and are appended. The probability of all outcomes so far is `weight` out
+    of `total`.
     """
 
     def __init__(self, path: list[int]) -> None:
         self._path = path
         self.sizes = list[int]()
         self.drawn = dict[Hashable, int]()
-        self._weight = 1
-        self._total = 1
+        self.weight = 1
+        self.total = 1
 
     def draw(self, name: Hashable, weights: Sequence[int]) -> int:
         """The outcome of a draw with probabilities in these proportions."""
@@ -68,30 +70,34 @@ class Chance:
             self._path.append(0)
         self.sizes.append(len(weights))
         chosen = self.drawn[name] = self._path[at]
-        self._weight *= weights[chosen]
-        self._total *= sum(weights)
+        self.weight *= weights[chosen]
+        self.total *= sum(weights)
         return chosen
-
-    @property
-    def weight(self) -> Fraction:
-        """The probability of all outcomes so far."""
-        return Fraction(self._weight, self._total)
 
 
 def every_run(run: Callable[[Chance], Hashable]) -> Distribution:
     """The distribution of what `run` returns, over all outcomes of all draws that it makes."""
-    distribution = dict[Hashable, Fraction]()
+    # Weights are added as integers, apart for every total of the proportions: there are few, and a
+    # hundred thousand sums of fractions take longer than the look-ups of the roles.
+    by_total = defaultdict[int, Counter[Hashable]](Counter)
     path = list[int]()
     while True:
         chance = Chance(path)
         returned = run(chance)
-        distribution[returned] = distribution.get(returned, Fraction(0)) + chance.weight
+        by_total[chance.total][returned] += chance.weight
         # Depth first: go on with the next outcome of the last draw that has one left.
         while path and path[-1] == chance.sizes[len(path) - 1] - 1:
             path.pop()
         if not path:
-            return distribution
+            break
         path[-1] += 1
+
+    distribution = dict[Hashable, Fraction]()
+    for total, weights in by_total.items():
+        for returned, weight in weights.items():
+            before = distribution.get(returned, Fraction(0))
+            distribution[returned] = before + Fraction(weight, total)
+    return distribution
 
 
 @lru_cache(maxsize=64)
@@ -165,6 +171,7 @@ class IdealFunctionality(IdealCrypto):
         self.plaintexts: dict[bytes, bytes] = {}
         self.masks: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
         self._numbers: dict[Message, int] = {}
+        self._handles_in: list[list[bytes]] = []
         # By identity. The message is stored too, so that its identity is not used again.
         self._catalogued: dict[int, tuple[Message, int, list[bytes]]] = {}
         self._journal: list[tuple[tuple[Any, ...], Hashable]] | None = None
@@ -242,8 +249,10 @@ class IdealFunctionality(IdealCrypto):
 
     def _catalogue_message(self, message: Message) -> tuple[Message, int, list[bytes]]:
         number = self._numbers.setdefault(message, len(self._numbers))
-        handles = [data for data in _bytes_in(message) if data in self.handles]
-        self._catalogued[id(message)] = message, number, handles
+        if number == len(self._handles_in):
+            handles = [data for data in _bytes_in(message) if data in self.handles]
+            self._handles_in.append(handles)
+        self._catalogued[id(message)] = message, number, self._handles_in[number]
         return self._catalogued[id(message)]
 
     # --- role functions, each run once for every sequence of outcomes
