@@ -36,9 +36,12 @@ def make_survey_runner(name: str, epsilon: float) -> RunSurveys:
         if published is None:
             published = epsilon
         views: list[list[Ints]] = [[] for _ in pairs]
+        # One mechanism for all surveys: what follows from its parameters is computed once. Another
+        # one would be equal to none before it, since its class is another.
+        log = SurveyLog()
+        recording = record_draws(mechanism, log)
         for _ in range(copies):
-            log = SurveyLog()
-            recording = record_draws(mechanism, log)
+            log.clear()
             result = play(answers, recording, topology, entropy=entropy, epsilon=published)
             sums = mechanism.audited_sums(result.cells)
             for seen, pair in zip(views, pairs, strict=True):

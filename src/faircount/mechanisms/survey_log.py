@@ -29,3 +29,11 @@ class SurveyLog:
     coins: dict[bool, Residues] = field(default_factory=dict)
     placement: "Placement | None" = None
     adding: bool = True
+
+    def clear(self) -> None:
+        """Forget everything: the next survey begins."""
+        self.responses = []
+        self.noise = {}
+        self.coins = {}
+        self.placement = None
+        self.adding = True
