@@ -77,8 +77,10 @@ def from_signed(ints: ArrayLike, q: int) -> Residues:
     array = _check_integers(ints)
     dtype = dtype_for(q)
     # Unsigned input stays unsigned: values above 2^63 would turn negative as signed ones.
-    wide_q = np.uint64(q) if array.dtype.kind == "u" else np.int64(q)
-    return (array.astype(wide_q.dtype) % wide_q).astype(dtype)
+    wide: NDArray[Any] = array.astype(np.uint64 if array.dtype.kind == "u" else np.int64)
+    # Reducing is right for signed words, too: `floor(w / q) q` may wrap around below -2^63, and
+    # the difference to w wraps back.
+    return reduce_mod(wide, q).astype(dtype)
 
 
 def to_signed(residues: ArrayLike, q: int, low: int) -> NDArray[np.int64]:

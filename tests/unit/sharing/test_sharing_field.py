@@ -202,6 +202,16 @@ def test_from_signed_is_the_residue(q, ints):
     assert residues.dtype == dtype_for(q)
 
 
+@pytest.mark.parametrize("q", [2, 251, 70_001, 2**62])
+def test_from_signed_is_the_residue_of_many_numbers_at_both_ends_of_the_range(q):
+    """Many numbers are reduced in another way than few."""
+    least = -(2**63)
+    ints = [*range(least, least + 300), *range(-300, 300), *range(2**63 - 300, 2**63)]
+    residues = from_signed(np.array(ints, dtype=np.int64), q)
+    assert residues.tolist() == [value % q for value in ints]
+    assert residues.dtype == dtype_for(q)
+
+
 def test_from_signed_takes_unsigned_numbers_above_the_signed_range():
     assert from_signed(np.array([2**64 - 1], dtype=np.uint64), 1009).tolist() == [
         (2**64 - 1) % 1009
