@@ -362,13 +362,14 @@ def _polynomial(coefficients: Floats, points: Complex) -> Complex:
 
 def power(values: Complex, exponent: int) -> Complex:
     """Raise to a power by repeated squaring, which is ten times as fast as complex powers."""
-    result = np.ones_like(values)
+    result = None
     while exponent:
         if exponent & 1:
-            result = result * values
-        values = values * values
+            result = values if result is None else result * values
         exponent >>= 1
-    return result
+        if exponent:
+            values = values * values
+    return np.ones_like(values) if result is None else result
 
 
 def _block(holders: int, users: int) -> range:

@@ -238,8 +238,10 @@ def _convolve_rounded(spaced: Floats, other: Floats) -> Floats:
     terms = np.flatnonzero(spaced)
     if terms.size * other.size <= _TERM_BY_TERM:
         pmf = np.zeros(size)
-        for term in terms.tolist():
-            pmf[term : term + other.size] += spaced[term] * other
+        product = np.empty(other.size)
+        for term, weight in zip(terms.tolist(), spaced[terms].tolist(), strict=True):
+            np.multiply(other, weight, out=product)
+            pmf[term : term + other.size] += product
         return pmf
     length = 1 << (size - 1).bit_length()
     transformed = np.fft.rfft(spaced, length) * np.fft.rfft(other, length)
