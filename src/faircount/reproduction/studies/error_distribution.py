@@ -12,6 +12,7 @@ other terms are small there, and are taken item by item.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -69,13 +70,21 @@ def _binomial_cumulants(users: Floats, p: float) -> Cumulants:
 
 def _noise_cumulants(distribution: NoiseDistribution, counts: Floats) -> Cumulants:
     """Of noise that is added to every item, whatever its count."""
-    deviations = distribution.values - distribution.mean
-    m2, m3, m4, m6 = (float((distribution.pmf * deviations**order).sum()) for order in (2, 3, 4, 6))
+    m2, m3, m4, m6 = _central_moments(distribution)
     # From central moments to cumulants.
     fourth = m4 - 3 * m2**2
     sixth = m6 - 15 * m4 * m2 - 10 * m3**2 + 30 * m2**3
     ones = np.ones_like(counts)
     return Cumulants(ones * m2, ones * m3, ones * fourth, ones * sixth)
+
+
+# Several points and both editions of a study have the same noise, with thousands of values.
+@lru_cache(maxsize=64)
+def _central_moments(distribution: NoiseDistribution) -> tuple[float, float, float, float]:
+    """The second, third, fourth and sixth."""
+    deviations = distribution.values - distribution.mean
+    m2, m3, m4, m6 = (float((distribution.pmf * deviations**order).sum()) for order in (2, 3, 4, 6))
+    return m2, m3, m4, m6
 
 
 def error_covariance(channel: Channel, counts: Floats, n: int) -> Floats:
