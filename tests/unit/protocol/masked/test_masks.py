@@ -1,6 +1,7 @@
 """`masked`: over all masks, what the aggregator sees depends on the accepted members' sum only."""
 
 from collections import Counter
+from functools import cache
 from itertools import product
 from types import SimpleNamespace
 
@@ -26,10 +27,7 @@ def distribution(responses, included, also=()):
     seen = Counter()
     for drawn in product(range(Q), repeat=len(RING)):
         masks = dict(zip(RING, drawn, strict=True))
-        world = IdealCrypto(
-            lambda _, info, q, n, masks=masks: np.array([masks[pair_of(info)]], dtype=np.uint8)
-        )
-        sums = {i: sent(world, i, responses[i]) for i in (*included, *also)}
+        sums = {i: (responses[i] + mask_of(drawn, i)) % Q for i in (*included, *also)}
         recovered = tuple(mask for pair, mask in masks.items() if not set(pair) <= set(included))
         seen[tuple(sums[i] for i in (*included, *also)), recovered] += 1
     return seen
@@ -39,10 +37,14 @@ def pair_of(info: bytes) -> tuple[int, int]:
     return int.from_bytes(info[33:37], "big"), int.from_bytes(info[37:41], "big")
 
 
-def sent(world, i: int, response: int) -> int:
+@cache
+def mask_of(drawn: tuple[int, ...], i: int) -> int:
+    """What user i adds to its response if these masks were drawn, one for each pair."""
+    masks = dict(zip(RING, drawn, strict=True))
+    world = IdealCrypto(lambda _, info, q, n: np.array([masks[pair_of(info)]], dtype=np.uint8))
     near = [j for pair in RING if i in pair for j in pair if j != i]
     secrets = mask_secrets(world, name(i), {j: name(j).public for j in near})
-    return (response + int(masks_of(world, NOW, i, secrets)[0])) % Q
+    return int(masks_of(world, NOW, i, secrets)[0])
 
 
 def depends_on(included, also=()):

@@ -86,6 +86,7 @@ def hashes(world: Simulation) -> st.SearchStrategy[bytes]:
     )
 
 
+@cache
 def lies(world: Simulation) -> st.SearchStrategy:
     """One statement, true or false."""
     survey, some = st.just(world.setup.params.survey), hashes(world)

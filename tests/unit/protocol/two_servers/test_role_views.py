@@ -12,6 +12,7 @@ cryptography is ideal.
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256, sha512
 from itertools import product
 from typing import Any
@@ -157,6 +158,16 @@ HONEST = Deviation()
 
 
 @dataclass(frozen=True)
+class Collected:
+    """One survey up to the coordinator's verifier shares."""
+
+    s1: InMemory[Coordinator]
+    s2: InMemory[Aggregator]
+    manifest: BatchManifest
+    batch: PartShares
+
+
+@dataclass(frozen=True)
 class Run:
     """One survey up to the accepted reports, with both values of the aggregator's noise."""
 
@@ -230,26 +241,39 @@ class Crowd:
             )
             self.reports.append(device.waiting[0])
 
-    def run(self, deviation: Deviation = HONEST) -> Run:
-        """Run the roles from the first report to the accepted reports."""
+    @cached_property
+    def with_unchanged_shares(self) -> Collected:
+        """The survey up to the coordinator's verifier shares, if it changes no share."""
+        return self.collect(as_it_is)
+
+    def collect(self, share: Callable[[bytes, int], bytes]) -> Collected:
+        """Run the roles from the first report to the coordinator's verifier shares."""
         s1 = self.s1.copy()
         for number, report in enumerate(self.reports):
             s1, _ = s1.make_step(
-                coordinator_step, replace(report, share=deviation.share(report.share, number))
+                coordinator_step, replace(report, share=share(report.share, number))
             )
         s1, (manifest,) = s1.make_step(end_phase)
         s2, (reservation,) = self.s2.copy().make_step(aggregator_step, manifest)
         s1, (batch,) = s1.make_step(coordinator_step, reservation)
-        changed = deviation.batch(parse(batch.payload))
+        return Collected(s1, s2, parse(manifest.payload), parse(batch.payload))
+
+    def run(self, deviation: Deviation = HONEST) -> Run:
+        """Run the roles from the first report to the accepted reports."""
+        if deviation.share is as_it_is:
+            collected = self.with_unchanged_shares
+        else:
+            collected = self.collect(deviation.share)
+        s1 = collected.s1.copy()
+        s2 = collected.s2
+        changed = deviation.batch(collected.batch)
         sent = sign(s1.key, Party.COORDINATOR, changed)
         (first, out), (second, _) = (
             s2.copy().replace_fields(noise_secret=bytes([bit])).make_step(aggregator_step, sent)
             for bit in (0, 1)
         )
         verified, accepted = (parse(statement.payload) for statement in out)
-        run = Run(
-            s1, (first, second), parse(manifest.payload), changed, verified, accepted, deviation
-        )
+        run = Run(s1, (first, second), collected.manifest, changed, verified, accepted, deviation)
         return deviation.judged(run)
 
     def coordinator_view(self, deviation: Deviation = HONEST) -> tuple[Counter[bytes], set[object]]:

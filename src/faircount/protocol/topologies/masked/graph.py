@@ -48,6 +48,9 @@ PRIVATE_BITS = 40
 RECOVER_BITS = 20
 """A graph cannot recover a key with probability 2^-20 at most."""
 
+NEGLIGIBLE_LOG = 60.0
+"""10,000 probabilities, each e^60 times smaller than another, change no float when added to it."""
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -259,10 +262,13 @@ def _log_below(population: int, marked: int, drawn: int, least: int) -> float:
     if high < low:
         return -math.inf
     # In logarithms: the probabilities go down to 2^-60, and binomial coefficients overflow.
-    logs = [
-        _log_choose(marked, x) + _log_choose(population - marked, drawn - x)
-        for x in range(low, high + 1)
-    ]
+    logs = list[float]()
+    for x in range(high, low - 1, -1):
+        logs.append(_log_choose(marked, x) + _log_choose(population - marked, drawn - x))
+        # The probabilities have one peak. Once they are this much smaller than the first, they only
+        # decrease, and the sum is that of all.
+        if logs[-1] < logs[0] - NEGLIGIBLE_LOG:
+            break
     return log_sum_exp(logs) - _log_choose(population, drawn)
 
 
