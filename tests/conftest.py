@@ -1,3 +1,4 @@
+import asyncio
 import atexit
 import gc
 import os
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
     from postgresql_pool import DatabasePool
 
 # Until the tests are collected, nothing that is made is garbage: see `pytest_collection_finish`.
@@ -30,6 +32,12 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 _NUMBERS = count()
+
+_CHROMIUM = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--host-resolver-rules=MAP unprotected.example 127.0.0.1",
+]
 
 # A file system in memory, and the bytes that must be free there: all tests leave a tenth of that.
 _MEMORY = Path("/dev/shm")  # noqa: S108 - tests get a new folder in it
@@ -93,6 +101,36 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
             stem.with_suffix(f".{suffix}").write_bytes(b"")
 
     monkeypatch.setattr(Picture, "save", empty)
+
+
+@pytest.fixture(scope="session")
+def started_chromium() -> "Iterator[tuple[Browser, asyncio.AbstractEventLoop]]":
+    """Chromium, started once for all tests of this process, and the event loop of its driver.
+
+    The driver leaves its loop marked as the running one of this thread, and then no other loop runs
+    here. So the mark is taken away while no test uses the browser.
+    """
+    from found_chromium import found_chromium
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=found_chromium(), args=_CHROMIUM)
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield browser, loop
+        asyncio._set_running_loop(loop)
+        browser.close()
+
+
+@pytest.fixture
+def chromium(
+    started_chromium: "tuple[Browser, asyncio.AbstractEventLoop]",
+) -> "Iterator[Browser]":
+    """A running browser: a test makes pages of its own in it, and closes them."""
+    browser, loop = started_chromium
+    asyncio._set_running_loop(loop)
+    yield browser
+    asyncio._set_running_loop(None)
 
 
 @contextmanager

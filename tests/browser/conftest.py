@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
-from found_chromium import found_chromium
 from in_process import Pair, in_process, rename_operator
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from trial_survey import fetch_survey_keys, register_parameters
 
 from faircount.client.invitation_codes import Code
@@ -39,11 +38,6 @@ POLICY = (
     "default-src 'none'; script-src 'self'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--host-resolver-rules=MAP unprotected.example 127.0.0.1",
-]
 ITEMS = ["Aldmoor", "Brackwater", "Carrow"]
 KEY = "key-of-this-test"
 RULES = {
@@ -63,15 +57,6 @@ window.setTimeout = (work, pause, ...rest) => wait(work, pause === 3000 ? 500 : 
 """
 
 expect.set_options(timeout=30_000)  # a busy machine is slow: only a failure waits that long
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """Per module: while the driver lives, no other test of this process can run an event loop."""
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found_chromium(), args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -230,7 +215,7 @@ WORDS = {
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
     """Both servers, for as many surveys as the tests like."""
     ready: list[Trial] = []
-    told, done = threading.Event(), threading.Event()
+    told, done = threading.Event(), asyncio.Event()
     thread = threading.Thread(
         target=lambda: asyncio.run(_serve(tmp_path_factory.mktemp("trial"), ready, told, done))
     )
@@ -238,20 +223,19 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
     if not told.wait(60):
         raise FaircountError("the trial's servers do not start")
     yield ready[0]
-    done.set()
+    ready[0].loop.call_soon_threadsafe(done.set)
     thread.join(30)
 
 
 async def _serve(
-    folder: Path, ready: list[Trial], told: threading.Event, done: threading.Event
+    folder: Path, ready: list[Trial], told: threading.Event, done: asyncio.Event
 ) -> None:
     async with in_process(folder) as pair:
         trial = Trial(asyncio.get_running_loop(), pair)
         trial.address = await trial.start(coordinator_app(pair.s1))
         ready.append(trial)
         told.set()
-        while not done.is_set():
-            await asyncio.sleep(0.05)
+        await done.wait()
         await trial.stop()
 
 

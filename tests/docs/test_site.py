@@ -10,8 +10,7 @@ from urllib.parse import unquote, urlsplit
 import diagrams
 import pytest
 import site_builder
-from found_chromium import found_chromium
-from playwright.sync_api import Request, expect, sync_playwright
+from playwright.sync_api import Browser, Request, expect
 
 LOADED = {
     "script": "src",
@@ -117,28 +116,24 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 @pytest.mark.slow
-def test_search_works_in_pages_that_are_opened_as_files(site: Path) -> None:
+def test_search_works_in_pages_that_are_opened_as_files(site: Path, chromium: Browser) -> None:
     addresses: list[str] = []
 
     def note(request: Request) -> None:
         addresses.append(request.url)
 
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=found_chromium(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page()
-        page.on("request", note)
-        page.goto(
-            (site / "explanation" / "privacy.html").as_uri()
-        )  # not in the site's own folder: paths are relative
-        page.locator(".md-search__button").click()
-        page.keyboard.type("unmask request")
-        result = page.locator("a[href*=glossary]").filter(has_text="unmask share")
-        expect(result).to_be_visible(timeout=30_000)
-        result.click()
-        page.wait_for_url(re.compile(r"glossary\.html"))
-        browser.close()
+    page = chromium.new_page()
+    page.on("request", note)
+    page.goto(
+        (site / "explanation" / "privacy.html").as_uri()
+    )  # not in the site's own folder: paths are relative
+    page.locator(".md-search__button").click()
+    page.keyboard.type("unmask request")
+    result = page.locator("a[href*=glossary]").filter(has_text="unmask share")
+    expect(result).to_be_visible(timeout=30_000)
+    result.click()
+    page.wait_for_url(re.compile(r"glossary\.html"))
+    page.close()
     assert addresses
     assert all(address.startswith(("file:", "blob:")) for address in addresses)
 
