@@ -43,7 +43,9 @@ demo: $(DEMO_STAMP)  ## a questionnaire among 300 people with two servers, then 
 reproduce: $(STAMP)  ## compute every figure and table of the paper, into out/report.html
 	$(BIN)/faircount reproduce all --out out
 
-test: $(STAMP) browser  ## run every test, in three processes (TEST_PROCESSES=6: on a larger machine)
+# What takes time without using the cores, or only one of them, is done beside something else.
+test:  ## run every test, in three processes (TEST_PROCESSES=6: on a larger machine)
+	$(MAKE) --no-print-directory -j 2 $(STAMP) browser
 	$(MAKE) --no-print-directory -j 2 lint compiled
 	$(KEEP_MEMORY) $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 

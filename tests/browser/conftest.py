@@ -117,8 +117,10 @@ class Trial:
         return f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
 
     async def stop(self) -> None:
-        for server, serving in self.servers:
+        # All at the same time: each waits a second for streams that pages have left open.
+        for server, _ in self.servers:
             server.should_exit = True
+        for _, serving in self.servers:
             await serving
 
     def does(self, action: Coroutine[Any, Any, Any]) -> Any:

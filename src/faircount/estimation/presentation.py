@@ -170,7 +170,7 @@ class Frequencies(ArrayValue, ABC):
     @property
     @abstractmethod
     def standard_errors(self) -> Floats:
-        """Standard errors of the estimates."""
+        """Standard errors of the estimates: of the privacy noise alone, whatever intervals cover."""
 
     @property
     @abstractmethod
@@ -225,7 +225,10 @@ class Frequencies(ArrayValue, ABC):
         }
 
     def to_frame(self, confidence: float = 0.95, *, covers: str = "users") -> Any:
-        """Return a pandas DataFrame, one row per item; its `attrs` hold the guarantee."""
+        """Return a pandas DataFrame, one row per item; its `attrs` hold the guarantee.
+
+        Its standard errors are those of the privacy noise alone, whatever its intervals cover.
+        """
         bounds = self.interval(confidence, covers=covers)
         columns = {
             "estimate": self.estimates,
