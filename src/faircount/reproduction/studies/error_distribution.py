@@ -78,7 +78,7 @@ def _noise_cumulants(distribution: NoiseDistribution, counts: Floats) -> Cumulan
     return Cumulants(ones * m2, ones * m3, ones * fourth, ones * sixth)
 
 
-# Several points and both editions of a study have the same noise, with thousands of values.
+# A study asks for the same noise again and again, and it has thousands of values.
 @lru_cache(maxsize=64)
 def _central_moments(distribution: NoiseDistribution) -> tuple[float, float, float, float]:
     """The second, third, fourth and sixth."""
