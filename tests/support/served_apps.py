@@ -87,7 +87,7 @@ def serving(monkeypatch: pytest.MonkeyPatch) -> Serving:
     """Runs both servers while a block runs; started again in the same folder, they continue."""
     bridge = Bridge()
     monkeypatch.setattr(
-        "faircount.client.calls._open_connection", lambda verify: httpx.Client(transport=bridge)
+        "faircount.client.calls._open_connection", lambda *_: httpx.Client(transport=bridge)
     )
 
     @contextmanager

@@ -106,7 +106,7 @@ class RemoteServer:
         self.label = label or name
         self._token = token
         self._retry = retry or RetryPolicy()
-        self._http = http or _open_connection(verify)
+        self._http = http or _open_connection(address, verify)
         # `fc.connect(link).answer(...)` leaves nobody who would close our own connection.
         if http is None:
             weakref.finalize(self, self._http.close)
@@ -207,13 +207,13 @@ class RemoteServer:
         raise error.with_code("remote", **_error_values(problem), server=self.label)
 
 
-def _open_connection(verify: str | None) -> "httpx.Client":
+def _open_connection(address: str, verify: str | None) -> "httpx.Client":
     try:
         from faircount.transport.calls import open_client
     except ImportError:
         message = "surveys over a network need more packages: pip install 'faircount[service]'"
         raise FaircountError(message).with_code("not_installed") from None
-    return open_client(None if verify is None else _load_certificates(verify))
+    return open_client(address, None if verify is None else _load_certificates(verify))
 
 
 def _load_certificates(path: str) -> Any:

@@ -16,7 +16,7 @@ ADDRESS = "https://count.example.org"
 @pytest.fixture
 def servers(in_memory: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     made = in_memory(6)
-    monkeypatch.setattr("faircount.client.calls._open_connection", lambda verify: made.http())
+    monkeypatch.setattr("faircount.client.calls._open_connection", lambda *_: made.http())
     monkeypatch.setattr("faircount.client.calls.RetryPolicy.pauses", lambda _: iter([0.0, 0.0]))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     return made

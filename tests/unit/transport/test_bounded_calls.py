@@ -4,6 +4,7 @@ import asyncio
 import gc
 import gzip
 import socket
+import ssl
 import time
 from collections.abc import Callable
 
@@ -37,7 +38,7 @@ Call = Callable[..., Answer]
 
 
 def call(server: RawServer, seconds: float = 20.0) -> Answer:
-    with open_client() as client:
+    with open_client(server.address) as client:
         return fetch(client, "GET", server.address, limit=LIMIT, seconds=seconds)
 
 
@@ -157,12 +158,31 @@ def test_a_request_is_freed_with_its_call(fetch_from: Call) -> None:
 
 def test_proxies_of_the_environment_have_the_same_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
-    with open_client() as client:
+    with open_client("http://127.0.0.1:2") as client:
         transports = [client._transport, *filter(None, client._mounts.values())]
         assert len(transports) > 1
         for transport in transports:
             assert isinstance(transport, httpx.HTTPTransport)
             assert isinstance(transport._pool._network_backend, calls._TimedBackend)
+
+
+def test_only_who_may_use_tls_loads_the_certificates_of_the_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def count_trusted(address: str) -> int:
+        with open_client(address) as client:
+            transport = client._transport
+            assert isinstance(transport, httpx.HTTPTransport)
+            context = transport._pool._ssl_context
+            assert context is not None
+            assert context.verify_mode == ssl.CERT_REQUIRED
+            assert context.check_hostname
+            return context.cert_store_stats()["x509_ca"]
+
+    assert count_trusted("https://127.0.0.1:2") > 0
+    assert count_trusted("http://127.0.0.1:2") == 0
+    monkeypatch.setenv("HTTP_PROXY", "https://127.0.0.1:1")
+    assert count_trusted("http://127.0.0.1:2") > 0
 
 
 @pytest.mark.parametrize("script", [send_bomb, send_without_end])
