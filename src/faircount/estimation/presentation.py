@@ -170,7 +170,7 @@ class Frequencies(ArrayValue, ABC):
     @property
     @abstractmethod
     def standard_errors(self) -> Floats:
-        """Standard errors of the estimates: of the privacy noise alone, whatever intervals cover."""
+        """Standard errors of the estimates, which are those of the privacy noise alone."""
 
     @property
     @abstractmethod
