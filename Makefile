@@ -2,9 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
-# What make demo needs, and only that: a first look should not wait for tools of development.
+# What make demo needs, and only that: a first look should not wait for tools of development. The
+# others are installed beside it, as pip uses one core.
+DEMO := "faircount[service]" hatchling editables
 DEMO_STAMP := $(VENV)/.installed-demo
+OTHERS_STAMP := $(VENV)/.installed-others
+STAMP := $(DEMO_STAMP) $(OTHERS_STAMP)
 BENCH := .venv-bench
 SEED ?= 0
 USERS ?= 5000
@@ -23,19 +26,21 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 .PHONY: demo reproduce test browser browsers firefox screenshots faults kills load mutants lint
 .PHONY: compiled format bench docs coverage site pythons vectors lock clean
 
-$(DEMO_STAMP): requirements.lock pyproject.toml deploy/locked_requirements.py
+$(BIN)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python deploy/locked_requirements.py "faircount[service]" hatchling editables \
-	  > $(VENV)/demo.txt
+
+$(DEMO_STAMP): requirements.lock pyproject.toml deploy/locked_requirements.py | $(BIN)/pip
+	$(BIN)/python deploy/locked_requirements.py $(DEMO) > $(VENV)/demo.txt
 	$(INSTALL) --require-hashes -r $(VENV)/demo.txt
 	$(INSTALL) --no-deps --no-build-isolation -e .
-	touch $(DEMO_STAMP)
+	touch $@
 
-$(STAMP): $(DEMO_STAMP)
-	$(INSTALL) --require-hashes -r requirements.lock
-	touch $(STAMP)
+$(OTHERS_STAMP): requirements.lock deploy/locked_requirements.py | $(BIN)/pip
+	$(BIN)/python deploy/locked_requirements.py --others $(DEMO) > $(VENV)/others.txt
+	$(INSTALL) --no-deps --require-hashes -r $(VENV)/others.txt
+	touch $@
 
 demo: $(DEMO_STAMP)  ## a questionnaire among 300 people with two servers, then a survey of 60 peers, over a network on this machine; PAGE=1: answer the questionnaire in your browser
 	$(BIN)/faircount demo $(if $(PAGE),--page)
@@ -45,7 +50,7 @@ reproduce: $(STAMP)  ## compute every figure and table of the paper, into out/re
 
 # What takes time without using the cores, or only one of them, is done beside something else.
 test:  ## run every test, in three processes (TEST_PROCESSES=6: on a larger machine)
-	$(MAKE) --no-print-directory -j 2 $(STAMP) browser
+	$(MAKE) --no-print-directory -j 3 $(STAMP) browser
 	$(MAKE) --no-print-directory -j 2 lint compiled
 	$(KEEP_MEMORY) $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 

@@ -1,9 +1,10 @@
 """Print the part of requirements.lock that some packages need, with its hashes.
 
     python deploy/locked_requirements.py faircount[service] > service.txt
+    python deploy/locked_requirements.py --others faircount[service] > others.txt
 
 The lock also has what tests and documentation need; an image of a server does without it, and so
-does `make demo`.
+does `make demo`. With --others, only what the named packages do not need is printed.
 """
 
 import re
@@ -48,8 +49,8 @@ def own_requirements(name: str) -> set[str]:
     return {normalize(NAME.match(entry)[0]) for entry in wanted}  # type: ignore[index]
 
 
-def select(packages: dict[str, list[str]], roots: set[str]) -> list[str]:
-    """Return the lines of these packages and of everything that they need."""
+def select(packages: dict[str, list[str]], roots: set[str]) -> set[str]:
+    """Return these packages and everything that they need."""
     chosen = set(roots)
     while True:
         more = {
@@ -63,16 +64,22 @@ def select(packages: dict[str, list[str]], roots: set[str]) -> list[str]:
     missing = chosen - set(packages)
     if missing:
         raise SystemExit(f"not in the lock: {', '.join(sorted(missing))}")
-    return [line for name in sorted(chosen) for line in packages[name]]
+    return chosen
 
 
 def main(names: list[str]) -> None:
-    """Print the lines for these packages."""
+    """Print the lines for these packages, or with --others for all but them."""
+    others = "--others" in names
     roots: set[str] = set()
     for name in names:
+        if name == "--others":
+            continue
         is_own = name.partition("[")[0] == "faircount"
         roots |= own_requirements(name) if is_own else {normalize(name)}
-    lines = select(read_lock((ROOT / "requirements.lock").read_text()), roots)
+    packages = read_lock((ROOT / "requirements.lock").read_text())
+    needed = select(packages, roots)
+    chosen = set(packages) - needed if others else needed
+    lines = [line for name in sorted(chosen) for line in packages[name]]
     sys.stdout.write("\n".join(lines) + "\n")
 
 

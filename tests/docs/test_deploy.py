@@ -171,16 +171,20 @@ def test_the_image_installs_what_the_lock_names_and_what_is_needed() -> None:
 
 def test_the_demonstration_waits_for_no_tool_of_development() -> None:
     makefile = (DEPLOY.parent / "Makefile").read_text()
-    command = re.search(r"locked_requirements\.py (.+) \\\n", makefile)
-    assert command is not None
-    first = locked(*shlex.split(command[1]))
+    named = re.search(r"^DEMO := (.+)$", makefile, re.MULTILINE)
+    assert named is not None
+    first = locked(*shlex.split(named[1]))
     for name, extra in (("faircount", "service"), ("hatchling", ""), ("editables", "")):
         assert needed(name, extra) <= set(first)
     assert not {"pytest", "mypy", "matplotlib", "pyarrow", "playwright"} & set(first)
     assert len(re.findall(r"^demo: \$\(DEMO_STAMP\) ", makefile, re.MULTILINE)) == 1
     # Both parts are checked against their hashes, and name no place that they come from.
-    assert makefile.count("$(INSTALL) --require-hashes") == 2
-    assert "://" not in (DEPLOY.parent / "requirements.lock").read_text()
+    assert makefile.count("--require-hashes -r $(VENV)/") == 2
+    others = locked("--others", *shlex.split(named[1]))
+    lock = (DEPLOY.parent / "requirements.lock").read_text()
+    assert set(first).isdisjoint(others)
+    assert set(first) | set(others) == set(re.findall(r"^([a-z].*?)==", lock, re.MULTILINE))
+    assert "://" not in lock
 
 
 def test_the_proxy_believes_nobody_and_forwards_to_the_coordinator() -> None:
