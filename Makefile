@@ -11,9 +11,9 @@ STAMP := $(DEMO_STAMP) $(OTHERS_STAMP)
 BENCH := .venv-bench
 SEED ?= 0
 USERS ?= 5000
-# One more than the cores of a small machine: a third of the tests' time passes while they wait for
+# Two more than the cores of a small machine: a third of the tests' time passes while they wait for
 # browsers, servers and deadlines.
-TEST_PROCESSES ?= 3
+TEST_PROCESSES ?= 4
 # The tests start hundreds of Python processes, and where nothing may be written each of them would
 # compile the source anew; an empty value is like none.
 export PYTHONDONTWRITEBYTECODE :=
@@ -49,12 +49,12 @@ reproduce: $(STAMP)  ## compute every figure and table of the paper, into out/re
 	$(BIN)/faircount reproduce all --out out
 
 # What takes time without using the cores, or only one of them, is done beside something else.
-test:  ## run every test, in three processes (TEST_PROCESSES=6: on a larger machine)
+test:  ## run every test, in four processes (TEST_PROCESSES=6: on a larger machine)
 	$(MAKE) --no-print-directory -j 3 $(STAMP) browser
 	$(MAKE) --no-print-directory -j 2 lint compiled
 	$(KEEP_MEMORY) $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 
-# Before the first run, one process compiles the tests for all while the types are checked: three
+# Before the first run, one process compiles the tests for all while the types are checked: four
 # would each do it for themselves.
 compiled: $(STAMP)
 	@[ -d tests/__pycache__ ] || $(BIN)/python -m pytest -qq --collect-only >/dev/null || true  # the run itself tells why
